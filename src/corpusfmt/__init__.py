@@ -11,7 +11,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from corpusfmt.comparison import compare
     from corpusfmt.comparison.result import Comparison
-    from corpusfmt.conversion import convert, write
+    from corpusfmt.conversion.run import convert
+    from corpusfmt.conversion.writing import write
     from corpusfmt.description import describe
     from corpusfmt.engine.fix import Change, Fixed, fix
     from corpusfmt.engine.progress import Progress
@@ -106,7 +107,7 @@ _HOMES = {
     "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",
     "compare": "corpusfmt.comparison",
-    "convert": "corpusfmt.conversion",
+    "convert": "corpusfmt.conversion.run",
     "Documents": "corpusfmt.reading",
     "describe": "corpusfmt.description",
     "fix": "corpusfmt.engine.fix",
@@ -118,7 +119,7 @@ _HOMES = {
     "Statistics": "corpusfmt.statistics.result",
     "validate": "corpusfmt.engine.validate",
     "verify": "corpusfmt.release.verify",
-    "write": "corpusfmt.conversion",
+    "write": "corpusfmt.conversion.writing",
 }
 
 if not TYPE_CHECKING:  # a type checker would take any name for one of these

@@ -95,25 +95,10 @@ inline bool Utf8Automaton::accepts(std::string_view text) {
     return (state & 63) == kAccept;
 }
 
-struct Census {
-    uint64_t characters = 0;     // bytes that are not continuation bytes: code points, if the text is UTF-8
-    unsigned char largest = 0;  // the largest byte
-};
-
-inline Census census_of(std::string_view text) {
-    constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
-    Census census;
-    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
-        const size_t end = std::min(begin + kBlock, text.size());
-        uint8_t characters = 0;
-        for (size_t at = begin; at < end; ++at) {
-            const auto byte = static_cast<unsigned char>(text[at]);
-            characters = static_cast<uint8_t>(characters + (is_continuation(byte) ? 0 : 1));
-            census.largest = std::max(census.largest, byte);
-        }
-        census.characters += characters;
-    }
-    return census;
+inline unsigned char largest_in(std::string_view text) {
+    unsigned char largest = 0;
+    for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
+    return largest;
 }
 
 }  // namespace corpusfmt

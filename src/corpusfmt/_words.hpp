@@ -10,47 +10,51 @@
 
 namespace corpusfmt {
 
-// Measures texts by tables: `classes` has the script of each code point and, in four bits, what it is for the rules on words;
-// `next` has the state after each state and class, with the top bit where a word counts.
+struct Measures {
+    uint64_t lines = 0, words = 0, characters = 0;  // lines are LFs
+};
+
+// Measures texts by tables: `classes` has the script of each code point and, in the low byte, what it is for the rules on words;
+// `next` has the state after each state and class, at their sum. A state is odd where a word counts. Adds to characters by script.
 class Measurer {
   public:
-    Measurer(const char* classes, const char* next)
-        : classes_(reinterpret_cast<const uint16_t*>(classes)), next_(reinterpret_cast<const uint8_t*>(next)) {}
+    Measurer(const char* classes, const char* next, char* scripts)
+        : classes_(reinterpret_cast<const uint16_t*>(classes)), next_(reinterpret_cast<const uint16_t*>(next)),
+          scripts_(reinterpret_cast<uint64_t*>(scripts)) {}
 
-    // The next text of `data`, valid UTF-8; an LF or nothing is before it.
-    void add(const unsigned char* at, const unsigned char* end, const unsigned char* data) {
-        uint8_t state = 0;
-        while (at < end) {
+    // A text in `data`, valid UTF-8; an LF or nothing is before it.
+    Measures measure(std::string_view text, const char* data) {
+        Measures found;
+        uint32_t state = 0;
+        for (const unsigned char *at = bytes_of(text), *const end = at + text.size(); at < end;) {
             const unsigned char* const stop = end - at < kBlock ? end : at + kBlock;
-            if (stop - at == kBlock && at - data >= 2 && add_ascii(at)) {
+            if (stop - at == kBlock && at - bytes_of({data, 0}) >= 2 && add_ascii(at, found)) {
                 at = stop;
                 state = after(after(0, at[-2]), at[-1]);
                 continue;
             }
-            for (; at < stop; ++characters) {
+            for (; at < stop; ++found.characters) {
                 uint32_t point = *at++;
-                lines += point == '\n';
+                found.lines += point == '\n';
                 if (point >= 0x80) {
                     int more = 1 + (point >= 0xE0) + (point >= 0xF0);
                     for (point &= 0x3Fu >> more; more > 0; --more) point = point << 6 | (*at++ & 0x3F);
                 }
-                ++scripts[classes_[point] >> 8];
+                ++scripts_[classes_[point] >> 8];
                 state = after(state, point);
-                words += state >> 7;
+                found.words += state & 1;
             }
         }
+        return found;
     }
 
-    uint64_t lines = 0, words = 0, characters = 0;
-    std::array<uint64_t, 256> scripts{};  // characters by script
-
   private:
-    static constexpr ptrdiff_t kBlock = 64;
+    static constexpr ptrdiff_t kBlock = 32;
 
-    uint8_t after(uint8_t state, uint32_t point) const { return next_[(state & 127) << 4 | (classes_[point] & 15)]; }
+    uint32_t after(uint32_t state, uint32_t point) const { return next_[state + (classes_[point] & 0xFF)]; }
 
     // Adds a block if it and the two bytes before it are ASCII without `_`, which decide where words begin.
-    bool add_ascii(const unsigned char* at) {
+    bool add_ascii(const unsigned char* at, Measures& found) {
         if (!is_ascii({reinterpret_cast<const char*>(at) - 2, kBlock + 2})) return false;
         const auto is_letter = [](unsigned char byte) { return static_cast<unsigned char>((byte | 0x20) - 'a') < 26; };
         const auto is_digit = [](unsigned char byte) { return static_cast<unsigned char>(byte - '0') < 10; };
@@ -66,15 +70,16 @@ class Measurer {
             others |= byte == '_';
         }
         if (others) return false;
-        lines += feeds;
-        words += starts;
-        characters += kBlock;
-        scripts[classes_['a'] >> 8] += letters;
+        found.lines += feeds;
+        found.words += starts;
+        found.characters += kBlock;
+        scripts_[classes_['a'] >> 8] += letters;
         return true;
     }
 
     const uint16_t* classes_;
-    const uint8_t* next_;
+    const uint16_t* next_;
+    uint64_t* scripts_;
 };
 
 }  // namespace corpusfmt

@@ -5,6 +5,7 @@
 #define CORPUSFMT_WITHOUT_PYTHON
 #include "../../src/corpusfmt/io/_native.cpp"
 
+#include <cctype>
 #include <tuple>
 
 #include "../fuzzing.hpp"
@@ -29,6 +30,7 @@ const std::vector<std::string> kText = {
 const std::vector<std::string> kBlanks = {"\n", "\n", "\n\n", "\n\n", "\n\n\n", " ", "\t", "\r", "\v", "\f", "\n \n",
                                           "\n\t\r"};
 const std::vector<std::string> kQuotes = {"\"", "\\", "\\\"", "\\\\", "\\\\\""};
+const std::vector<std::string> kWords = {"a", "Z", "9", "_", "'", ".", ":", ",", ";", " ", "\n", "\u00e9", "\u0301", "\u7684", "can't e.g. 3.14 a:b 1,000;5 x_y ", "some words "};
 const std::vector<std::string> kOdd = {
     std::string(1, '\0'), "\x1f", "\x7f", "\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xc2", "\xc2\x80", "\xc2\x9f", "\xe2\x82",
     "\xe0\x9f\xbf", "\xed\x9f\xbf", "\xed\xa0\x80", "\xef\xbb", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf8", "\xff",
@@ -48,6 +50,7 @@ std::string random_text(Source& source) {
         text += fuzzing::some_of(kText, 4, source);
         if (source() % 2) text += one_of(kBlanks, source);
         if (source() % 8 == 0) text += fuzzing::some_of(kQuotes, 6, source);
+        if (source() % 8 == 0) text += fuzzing::some_of(kWords, 40, source);
         if (source() % 30 == 0) text.append(below(source, 200), 'x');
         if (source() % 80 == 0) text += repeated(one_of(kRepeated, source), below(source, 3000));
         if (source() % 30 == 0) text += one_of(kOdd, source);
@@ -194,6 +197,127 @@ Counts counts_of(std::string_view text) {
     return counts;
 }
 
+// What code points are for the rules on words (UAX 29), without Katakana and Hebrew, and a script for each kind of letter.
+enum Role : uint8_t { kOther, kLetterRole, kDigit, kInBoth, kInLetters, kInNumbers, kExtends, kIgnored, kAlone, kRoles };
+
+Role role_of(uint32_t point) {
+    if (point < 0x80) {
+        if (std::isalpha(static_cast<int>(point))) return kLetterRole;
+        if (std::isdigit(static_cast<int>(point))) return kDigit;
+    }
+    switch (point) {
+        case '\'': case '.': return kInBoth;
+        case ':': return kInLetters;
+        case ',': case ';': return kInNumbers;
+        case '_': return kExtends;
+        case 0xE9: case 0x438: case 0x10FFFF: return kLetterRole;
+        case 0x301: case 0x94D: case 0xFEFF: return kIgnored;
+        case 0x7684: case 0xAC00: return kAlone;
+        default: return kOther;
+    }
+}
+
+size_t script_of(uint32_t point) { return role_of(point) == kLetterRole ? 1 + (point >= 0x80) : 0; }
+
+bool forms_words(Role role) { return role == kLetterRole || role == kDigit || role == kExtends; }
+
+// Whether a word goes on with the last of three characters, of which the one before may be between letters or digits.
+bool goes_on(Role far, Role before, Role role) {
+    if (forms_words(before)) return forms_words(role);
+    return far == role && ((role == kLetterRole && (before == kInBoth || before == kInLetters)) ||
+                           (role == kDigit && (before == kInBoth || before == kInNumbers)));
+}
+
+// The tables of a measurer for these roles.
+struct Tables {
+    Tables() : classes(0x110000), next(kRoles * kRoles * 2 * kWidth) {
+        for (uint32_t point = 0; point < classes.size(); ++point) {
+            classes[point] = static_cast<uint16_t>(2 * role_of(point) | script_of(point) << 8);
+        }
+        for (size_t at = 0; at < next.size(); ++at) {
+            const size_t state = at / kWidth;
+            next[at] = after(static_cast<Role>(state / 2 / kRoles), static_cast<Role>(state / 2 % kRoles), state % 2, static_cast<Role>(at % kWidth / 2));
+        }
+    }
+
+    static uint16_t after(Role far, Role before, bool counted, Role role) {
+        const auto number = [](size_t one, size_t other, bool is_counted) { return ((one * kRoles + other) * 2 + is_counted) * kWidth; };
+        if (role == kIgnored) return static_cast<uint16_t>(number(far, before, counted));
+        if (!forms_words(role)) {
+            const bool between = (role == kInBoth || role == kInLetters || role == kInNumbers) && forms_words(before);
+            return static_cast<uint16_t>((between ? number(before, role, counted) : 0) | (role == kAlone));
+        }
+        const bool had = counted && goes_on(far, before, role), counts = role != kExtends;
+        return static_cast<uint16_t>(number(kOther, role, had || counts) | (counts && !had));
+    }
+
+    static constexpr size_t kWidth = 2 * kRoles;
+    std::vector<uint16_t> classes, next;
+};
+
+struct Measured {
+    uint64_t lines = 0, words = 0, characters = 0;
+    std::array<uint64_t, 3> letters{};
+};
+
+// The same, code point by code point: words are stretches between two boundaries in which something counts.
+Measured measured(std::string_view text) {
+    Measured found;
+    std::vector<Role> roles;
+    const auto points = decoded(text).value();
+    for (const uint32_t point : points) {
+        ++found.letters[script_of(point)];
+        found.lines += point == '\n';
+        if (role_of(point) != kIgnored) roles.push_back(role_of(point));
+    }
+    found.lines += !points.empty() && points.back() != '\n';
+    found.characters = points.size();
+    bool counted = false;
+    for (size_t at = 0; at < roles.size(); ++at) {
+        const auto near = [&](size_t back) { return at < back ? kOther : roles[at - back]; };
+        const bool between = at + 1 < roles.size() && !forms_words(roles[at]) && goes_on(near(1), roles[at], roles[at + 1]);
+        if (between || roles[at] == kExtends) {
+            counted = counted && (between || forms_words(near(1)));
+            continue;
+        }
+        if (!forms_words(roles[at]) || !goes_on(near(2), near(1), roles[at])) counted = false;
+        const bool counts = forms_words(roles[at]) || roles[at] == kAlone;
+        found.words += counts && !counted;
+        counted = counts && roles[at] != kAlone;
+    }
+    return found;
+}
+
+void exercise_measures(std::string_view text, Source& source) {
+    static const Tables kTables;
+    std::vector<uint64_t> ends;
+    for (size_t at = text.find('\n'); at != std::string_view::npos; at = text.find('\n', at + 1)) {
+        if (source() % 2) ends.push_back(at);
+    }
+    ends.push_back(text.size());
+    const auto places = fuzzing::exact_copy(ends);
+    const std::string_view as_bytes(reinterpret_cast<const char*>(places.get()), ends.size() * sizeof(uint64_t));
+    std::array<uint64_t, 256> letters{};
+    corpusfmt::Measurer measurer(reinterpret_cast<const char*>(kTables.classes.data()), reinterpret_cast<const char*>(kTables.next.data()),
+                                 reinterpret_cast<char*>(letters.data()));
+    const auto found = corpusfmt::measures(text, as_bytes, &measurer), without = corpusfmt::measures(text, as_bytes, nullptr);
+    const bool is_utf8 = decoded(text).has_value();
+    if (found.has_value() != is_utf8 || without.has_value() != is_utf8) fail("another verdict on texts", text);
+    if (!is_utf8) return;
+    std::vector<uint64_t> expected(4 * ends.size());
+    std::array<uint64_t, 3> counted{};
+    for (size_t at = 0, begin = 0; at < ends.size(); begin = ends[at++] + 1) {
+        const Measured each = measured(text.substr(begin, ends[at] - begin));
+        const uint64_t values[] = {each.lines, each.words, each.characters, ends[at] - begin};
+        for (size_t unit = 0; unit < 4; ++unit) expected[unit * ends.size() + at] = values[unit];
+        for (size_t script = 0; script < counted.size(); ++script) counted[script] += each.letters[script];
+    }
+    if (*found != expected) fail("other measures", text);
+    if (letters[1] != counted[1] || letters[2] != counted[2]) fail("other letters", text);
+    std::fill_n(expected.begin() + static_cast<ptrdiff_t>(ends.size()), ends.size(), 0);
+    if (*without != expected) fail("other measures without words", text);
+}
+
 struct Seen {
     size_t texts = 0, nfc = 0, plain = 0, split = 0, twice = 0;
 };
@@ -261,7 +385,11 @@ struct Harness {
     Seen seen;
 
     std::string input(Source& source) { return random_text(source); }
-    void take(std::string_view text, Source& source) { exercise(std::string(text), below(source, 9), seen); }
+    void take(std::string_view text, Source& source) {
+        exercise(std::string(text), below(source, 9), seen);
+        const auto copy = fuzzing::exact_copy(std::string(text));
+        exercise_measures({copy.get(), text.size()}, source);
+    }
     void round(Source& source) { take(random_text(source), source); }
 
     void summarise() const {

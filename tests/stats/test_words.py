@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import unicodedata
+from array import array
 from collections import Counter
 from collections.abc import Sequence
+from itertools import accumulate
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stats.uax29 import is_word, segments
 from support import REPOSITORY
 
-from corpusfmt.statistics import words
-from corpusfmt.statistics.words import measured, words_in
+from corpusfmt.statistics import measuring, words
+from corpusfmt.statistics.measuring import Measuring
+from corpusfmt.statistics.words import words_in
 
 CASES = [
     ("", []),
@@ -43,23 +45,25 @@ def number_in(text: str) -> int:
 def words_of(texts: Sequence[str]) -> tuple[list[int], Counter[str]]:
     """Return what is counted, the same with and without the kernel, and however much of the texts is ASCII."""
     data = "\n".join(texts).encode()
-    places = [
-        np.array([sum(map(len, units[: number + 1])) + number for number in range(len(units))])
-        for units in (texts, [each.encode() for each in texts])
-    ]
+    sizes = list(map(len, texts))
+    ends = array("q", accumulate((len(text.encode()) + 1 for text in texts), initial=-1))[1:]
     found = []
     for mostly_ascii in (0, 2):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(words, "_MOSTLY_ASCII", mostly_ascii)
-            counts, scripts = words_in(data, places[1], places[0])
-            found.append((counts.tolist(), scripts))
-    for built in {False, words._BUILT}:
+            found.append(words_in(data, ends, sizes))
+    for built in {False, measuring._BUILT}:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(words, "_BUILT", built)
-            whole = measured(data, places[1])
-        found.append((whole.words.tolist(), whole.scripts))
-        assert whole.characters.tolist() == list(map(len, texts))
-        assert whole.lines.tolist() == [text.count("\n") + (text[-1:] not in {"", "\n"}) for text in texts]
+            patch.setattr(measuring, "_BUILT", built)
+            whole, without_words = Measuring(words=True), Measuring(words=False)
+            lengths = whole.lengths(data, ends.tobytes())
+            counts = lengths.pop("words")
+            assert without_words.lengths(data, ends.tobytes()) == lengths
+            assert not without_words.scripts
+        found.append((counts.tolist(), whole.scripts))
+        assert lengths["characters"].tolist() == sizes
+        assert lengths["bytes"].tolist() == [len(text.encode()) for text in texts]
+        assert lengths["lines"].tolist() == [text.count("\n") + (text[-1:] not in {"", "\n"}) for text in texts]
     assert found == found[:1] * len(found)
     return found[0]
 

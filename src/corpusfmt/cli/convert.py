@@ -172,7 +172,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
-    from corpusfmt.conversion import convert
+    from corpusfmt.conversion.run import convert
 
     target = _target(source, destination, output)
     with shown_stages() as show:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -101,16 +101,13 @@ def command(
     fields = field_names(locals())
     from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
-    from corpusfmt.description.card import existing_card, with_tables
-    from corpusfmt.io.publish import output_at, publish_bytes
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, stats
 
     share = _share_of(shard, engine, merge or card is not None)
     if share is None:
         check_destinations(output_format, report, renderer)
-    place = output_at(card, "--card") if card else None
-    existing = existing_card(place) if place else ""
+    put_tables = _card_at(card) if card else None
     if merge:
         found = _merged(corpus, {"tokenizer": tokenizer, "record_set": record_set, **fields}, domains)
     else:
@@ -134,9 +131,19 @@ def command(
     if share is not None:
         _end_share(share, found)
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
-    if place is not None:
-        publish_bytes(place, with_tables(existing, renderer("markdown")(found)).encode())
+    if put_tables is not None:
+        put_tables(renderer("markdown")(found))
     raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
+
+
+def _card_at(path: str) -> Callable[[Iterable[str]], None]:
+    """Return what puts tables into a card, if it can be extended."""
+    from corpusfmt.description.card import existing_card, with_tables
+    from corpusfmt.io.publish import output_at, publish_bytes
+
+    place = output_at(path, "--card")
+    existing = existing_card(place)
+    return lambda tables: publish_bytes(place, with_tables(existing, tables).encode())
 
 
 def _share_of(shard: str | None, engine: str | None, later: object) -> Share | None:

@@ -5,8 +5,3 @@
 merges and splits attributes. `seal` and `report` end a conversion. `run` puts them together. `writing` begins with the documents
 of a caller, which `stored` keeps.
 """
-
-from corpusfmt.conversion.run import convert
-from corpusfmt.conversion.writing import write
-
-__all__ = ["convert", "write"]

@@ -7,7 +7,7 @@ A package does not import its `format`, so a user of one part, such as a writer,
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import accumulate
@@ -195,15 +195,16 @@ class Texts(Struct, frozen=True):
     @classmethod
     def of(
         cls,
-        texts: Sequence[bytes],
+        data: bytes,
+        sizes: Iterable[int],
         languages: Sequence[str | None],
         source: str,
         created: Sequence[str | None],
         metadata: Sequence[Mapping[str, Any]],
     ) -> Texts:
-        """Return documents of one source."""
-        ends = array("q", accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
-        return cls(b"\n".join(texts), ends.tobytes(), languages, [source] * len(texts), created, (), metadata)
+        """Return documents of one source with texts of these sizes."""
+        ends = array("q", accumulate((size + 1 for size in sizes), initial=-1))[1:]
+        return cls(data, ends.tobytes(), languages, [source] * len(ends), created, (), metadata)
 
 
 class CountedMetadata(TypedDict, total=False):

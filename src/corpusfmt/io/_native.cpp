@@ -263,12 +263,13 @@ struct Survey {
     }
 };
 
-size_t count_lines(std::string_view data) {
-    return count_marked(data, [](unsigned char byte) { return byte == '\n'; });
-}
+size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
+
+size_t is_utf8(std::string_view data) { return is_ascii(data) || Utf8Automaton::accepts(data); }
 
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
+    if (data.find('\\') == std::string_view::npos) return count_marked(data, [](unsigned char byte) { return byte == '"'; });
     size_t count = 0;
     for (size_t at = data.find('"'); at != std::string_view::npos; at = data.find('"', at + 1)) {
         size_t start = at;
@@ -306,6 +307,23 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
         }
     }
     found.push_back({data.substr(begin), lines});
+    return found;
+}
+
+// The lines, words (if `measurer` counts them), characters and bytes of texts that LFs join, one column after another; `ends` are
+// the places after each, as 64-bit numbers. Nothing if they are not UTF-8.
+std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string_view ends, Measurer* measurer) {
+    if (!is_utf8(data)) return std::nullopt;
+    const size_t number = ends.size() / sizeof(uint64_t);
+    std::vector<uint64_t> found(4 * number);
+    for (uint64_t at = 0, begin = 0, end = 0; at < number; ++at, begin = end + 1) {
+        std::memcpy(&end, ends.data() + at * sizeof(end), sizeof(end));
+        const std::string_view text = data.substr(begin, end - begin);
+        const Measures each = measurer ? measurer->measure(text, data.data())
+                                       : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
+        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n'), values[] = {lines, each.words, each.characters, text.size()};
+        for (size_t unit = 0; unit < 4; ++unit) found[unit * number + at] = values[unit];
+    }
     return found;
 }
 
@@ -400,29 +418,23 @@ PyObject* double_encoding_at(PyObject*, PyObject* arguments) {
 
 PyObject* measures(PyObject*, PyObject* arguments) {
     const char *data, *ends, *classes, *next;
-    Py_ssize_t size, places, code_points, states;
-    if (!PyArg_ParseTuple(arguments, "y#y#y#y#:measures", &data, &size, &ends, &places, &classes, &code_points, &next, &states)) {
-        return nullptr;
-    }
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view text) -> PyObject* {
-        if (!is_ascii(text) && !Utf8Automaton::accepts(text)) return Py_NewRef(Py_None);
-        Measurer measurer(classes, next);
-        std::vector<uint64_t> sums;
-        for (Py_ssize_t place = 0, at = 0, end; place < places; place += Py_ssize_t{sizeof(int64_t)}, at = end + 1) {
-            end = static_cast<Py_ssize_t>(*reinterpret_cast<const int64_t*>(ends + place));
-            measurer.add(bytes_of(text) + at, bytes_of(text) + end, bytes_of(text));
-            sums.insert(sums.end(), {measurer.lines, measurer.words, measurer.characters});
-        }
-        return Py_BuildValue("NN", as_bytes(sums), as_bytes(measurer.scripts));
+    Py_ssize_t size, places, points, states;
+    PyObject* scripts;
+    if (!PyArg_ParseTuple(arguments, "y#y#y#y#Y", &data, &size, &ends, &places, &classes, &points, &next, &states, &scripts)) return nullptr;
+    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view texts) -> PyObject* {
+        Measurer words(classes, next, PyByteArray_AsString(scripts));
+        const auto found = measures(texts, {ends, static_cast<size_t>(places)}, points ? &words : nullptr);
+        return found ? as_bytes(*found) : Py_NewRef(Py_None);
     });
 }
 
 PyMethodDef kMethods[] = {
     {"survey", survey, METH_VARARGS,
      "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
+    {"is_utf8", counted<is_utf8>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
     {"count_lines", counted<count_lines>, METH_O, "count_lines(data) -> how many LFs there are."},
     {"measures", measures, METH_VARARGS,
-     "measures(texts, ends, classes, next) -> (lines, words and characters up to each end, characters by script), or None."},
+     "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text, or None."},
     {"count_quotes", counted<count_quotes>, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
     {"split_at_empty_lines", split_at_empty_lines, METH_O,
      "split_at_empty_lines(data) -> what stands between them, each with its number of lines, or None."},

@@ -22,6 +22,7 @@ try:
         count_lines,
         count_quotes,
         double_encoding_at,
+        is_utf8,
         split_at_empty_lines,
     )
     from corpusfmt.io._native import survey as _survey
@@ -30,6 +31,14 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
     def count_lines(data: bytes, /) -> int:
         """Return the number of LFs."""
         return data.count(b"\n")
+
+    def is_utf8(data: bytes, /) -> int:
+        """Return whether data is UTF-8."""
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            return False
+        return True
 
     def count_quotes(data: bytes, /) -> int:
         """Return the number of unescaped quotation marks: in valid JSON, twice the number of strings."""
@@ -217,6 +226,7 @@ __all__ = [
     "count_quotes",
     "double_encoding_at",
     "is_nfc",
+    "is_utf8",
     "split_at_empty_lines",
     "survey",
 ]

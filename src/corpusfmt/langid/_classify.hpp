@@ -81,17 +81,17 @@ inline Classified classify(const Model& model, std::string_view buffer, uint64_t
             continue;
         }
         Answer answer{answers.key_of(line), 0, 0.0f};
-        const Census census = census_of(line);
-        if (census.characters < min_characters) {
+        if (line.size() - continuations_in(line) < min_characters) {
             ++result.too_short;
             continue;
         }
         if (const uint64_t hash = answer.hash; !answers.find(hash, answer)) {
-            if (census.largest >= 0x80 && !Utf8Automaton::accepts(line)) {
+            const unsigned char largest = largest_in(line);
+            if (largest >= 0x80 && !Utf8Automaton::accepts(line)) {
                 ++result.not_utf8;
                 continue;
             }
-            const std::vector<Guess>& guesses = predictor.best(line, census.largest);
+            const std::vector<Guess>& guesses = predictor.best(line, largest);
             if (guesses.empty()) {
                 ++result.unlabelled;
                 continue;
@@ -117,7 +117,7 @@ inline Predicted predict(const Model& model, const std::vector<std::string_view>
     Predicted result;
     const bool only_best = k == 1 && threshold == 0.0f;
     for (const std::string_view line : lines) {
-        const unsigned char largest = census_of(line).largest;
+        const unsigned char largest = largest_in(line);
         const std::vector<Guess>& guesses =
             only_best ? predictor.best(line, largest) : predictor.best_k(line, largest, k, threshold);
         result.counts.push_back(static_cast<int32_t>(guesses.size()));

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-import numpy as np
 import xxhash
 from msgspec import Struct
 
@@ -18,14 +19,11 @@ from corpusfmt.formats import CheckOptions, LeftOut, Reader, Rejected, Shard, Te
 from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding
 from corpusfmt.statistics.domains import DomainWriter
-from corpusfmt.statistics.sizes import FURTHER, GROUPINGS, MOST_FINDINGS, Counted, count_months, count_name
-from corpusfmt.statistics.sketch import COARSE, FINE, Sketch
+from corpusfmt.statistics.measuring import Measuring
+from corpusfmt.statistics.sizes import FURTHER, GROUPINGS, MOST_FINDINGS, Counted, Size, count_months, count_name
+from corpusfmt.statistics.sketch import FINE, Sketch
 from corpusfmt.statistics.tokens import tokens_in
-from corpusfmt.statistics.words import measured
 from corpusfmt.wording import clipped
-
-if TYPE_CHECKING:
-    from corpusfmt.statistics.sketch import Numbers
 
 _BATCH_BYTES = 1 << 20
 # About what a waiting document takes besides its text.
@@ -41,7 +39,7 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
-_SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
+_SNAPSHOT_FIELDS = dict.fromkeys(("dump", "snapshot", "cc_segment", "cc_dump", "file_path"))
 
 
 #: What a document is grouped by: its language, source and variant, clipped; "" for none.
@@ -86,7 +84,7 @@ class _Lengths:
         self._counted = counted
         self._labels: dict[Label, int] = {}
         self._places = array("q")
-        self._columns: list[Mapping[str, Numbers]] = []
+        self._columns: dict[str, array[int]] = {}
 
     def label(self, languages: Sequence[str | None], sources: Sequence[str | None], variant: str) -> None:
         """Note the labels of the next documents."""
@@ -96,28 +94,33 @@ class _Lengths:
             numbers[language, source] = self._labels.setdefault(label, len(self._labels))
         self._places.extend(map(numbers.__getitem__, zip(languages, sources, strict=True)))
 
-    def extend(self, columns: Mapping[str, Numbers]) -> None:
+    def extend(self, columns: Mapping[str, array[int]]) -> None:
         """Add the lengths of all documents whose labels were noted since the last time."""
-        self._columns.append(columns)
+        for name, column in columns.items():
+            self._columns.setdefault(name, array("q")).extend(column)
         if len(self._places) >= _MOST_LENGTHS or len(self._labels) >= _MOST_LABELS:
             self.flush()
 
     def flush(self) -> None:
         """Add all lengths to the counts."""
-        if not self._columns:
-            return
-        columns = {name: np.concatenate([each[name] for each in self._columns]) for name in self._columns[0]}
-        places = np.array(self._places, np.int64)
-        self._counted.total.add(columns, FINE)
-        for of_label, grouping in enumerate(GROUPINGS):
-            numbers: dict[str, int] = {}
-            groups = np.array([numbers.setdefault(label[of_label], len(numbers)) for label in self._labels])[places]
-            order = np.argsort(groups, kind="stable")
-            parts = np.split(order, np.searchsorted(groups[order], np.arange(1, len(numbers))))
-            for name, rows in zip(numbers, parts, strict=True):
-                size = self._counted.group(grouping, name)
-                size.add({unit: column[rows] for unit, column in columns.items()}, COARSE)
-        self._labels, self._places, self._columns = {}, array("q"), []
+        for label, columns in zip(self._labels, self._by_label(), strict=True):
+            size = Size()
+            size.add(columns, FINE)
+            self._counted.total.merge(size)
+            coarse = size.coarse()
+            for grouping, name in zip(GROUPINGS, label, strict=True):
+                self._counted.group(grouping, name).merge(coarse)
+        self._labels, self._places, self._columns = {}, array("q"), {}
+
+    def _by_label(self) -> Sequence[Mapping[str, array[int]]]:
+        if len(self._labels) == 1:
+            return [self._columns]
+        parts = [{name: array("q") for name in self._columns} for _ in self._labels]
+        for name, column in self._columns.items():
+            append = [part[name].append for part in parts]
+            for place, length in zip(self._places, column, strict=True):
+                append[place](length)
+        return parts
 
 
 class _Waiting:
@@ -134,7 +137,7 @@ class _Waiting:
 
     def flush(self) -> None:
         """Add those that come next."""
-        self._sketch.add(np.asarray(self._numbers[:_NUMBERS_AT_A_TIME]))
+        self._sketch.add(self._numbers[:_NUMBERS_AT_A_TIME])
         del self._numbers[:_NUMBERS_AT_A_TIME]
 
 
@@ -142,6 +145,7 @@ class _Counting:
     def __init__(self, part: Part) -> None:
         self._part = part
         self.result = Counted()
+        self._measuring = Measuring(words="words" in part.count)
         self._texts: list[bytes] = []
         self._lengths = _Lengths(self.result)
         self._scores = _Waiting(self.result.scores)
@@ -188,7 +192,7 @@ class _Counting:
         count_months(self.result.created, [document.created])
         count_months(self.result.added, [document.added])
         if document.metadata:
-            self._note(document.metadata, len(text))
+            self._note([document.metadata], [len(text)])
         if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
@@ -199,28 +203,26 @@ class _Counting:
         self._lengths.label(found.languages, found.sources, variant)
         count_months(self.result.created, found.created)
         count_months(self.result.added, found.added)
-        ends = np.frombuffer(found.ends, np.int64)
-        for metadata, size in zip(found.metadata, np.diff(ends, prepend=-1).tolist(), strict=True):
-            self._note(metadata, size - 1)
+        lengths = self._count(found.data, found.ends)
+        self._note(found.metadata, lengths["bytes"])
         if "attributes" in self._part.count:
             for attributes in found.attributes:
                 for name, spans in attributes.items():
                     self._note_spans(clipped(name), spans)
-        self._count(found.data, ends)
 
-    def _note(self, metadata: Mapping[str, Any], size: int) -> None:
-        if self._domains is not None and isinstance(address := metadata.get("url"), str):
-            self._domains.add(address, size)
-        score = metadata.get("language_score")
-        if score is None:
-            score = _score_of_oscar(metadata.get("oscar"))
-        if type(score) in {int, float} and abs(score) <= _MOST_SCORE:
-            self._scores.extend([score])
-        for name in _SNAPSHOT_FIELDS:
-            value = metadata.get(name)
-            if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
-                count_name(self.result.snapshots, found.group())
-                break
+    def _note(self, metadata: Sequence[Mapping[str, Any]], sizes: Iterable[int]) -> None:
+        """Note the metadata of documents with texts of these sizes in bytes."""
+        if self._domains is not None:
+            for each, size in zip(metadata, sizes, strict=True):
+                if isinstance(address := each.get("url"), str):
+                    self._domains.add(address, size)
+        scores = [_score_of(each) for each in metadata if "language_score" in each or "oscar" in each]
+        if scores:
+            self._scores.extend([each for each in scores if type(each) in {int, float} and abs(each) <= _MOST_SCORE])
+        snapshots = [_snapshot_of(each) for each in metadata if not _SNAPSHOT_FIELDS.keys().isdisjoint(each)]
+        for snapshot, number in Counter(snapshots).items() if snapshots else ():
+            if snapshot is not None:
+                count_name(self.result.snapshots, snapshot, number)
 
     def _note_spans(self, name: str, spans: Any) -> None:
         attribute = self.result.attribute(name)
@@ -236,29 +238,27 @@ class _Counting:
     def _pass_on(self) -> None:
         """Count the texts that wait, all at once."""
         if self._texts:
-            ends = np.cumsum([len(text) + 1 for text in self._texts]) - 1
-            self._count(b"\n".join(self._texts), ends)
+            ends = array("q", accumulate((len(text) + 1 for text in self._texts), initial=-1))[1:]
+            self._count(b"\n".join(self._texts), ends.tobytes())
             self._texts, self._bytes = [], 0
 
-    def _count(self, data: bytes, ends: Numbers) -> None:
-        """Count texts, which LFs join, and what was noted of their documents."""
-        result = self.result
-        starts = np.append(0, ends[:-1] + 1)
-        found = measured(data, ends)
-        lengths = {"lines": found.lines, "characters": found.characters, "bytes": ends - starts}
-        if "words" in self._part.count:
-            lengths["words"] = found.words
-            result.scripts.update(found.scripts)
+    def _count(self, data: bytes, ends: bytes) -> Mapping[str, array[int]]:
+        """Count texts, which LFs join, and what was noted of their documents; return their lengths by unit."""
+        lengths = self._measuring.lengths(data, ends)
         if self._keys or "tokens" in self._part.count:
-            texts = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+            places = array("q", ends)
+            texts = [data[end - size : end] for end, size in zip(places, lengths["bytes"], strict=True)]
             if "tokens" in self._part.count:
                 counts = tokens_in([text.decode() for text in texts], self._part.scratch / TOKENIZER)
-                lengths["tokens"] = np.fromiter(counts, np.int64, len(texts))
+                lengths["tokens"] = array("q", counts)
             if self._keys:
                 self._add_keys(data, texts)
         self._lengths.extend(lengths)
+        return lengths
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
+        import numpy as np  # noqa: PLC0415 - takes a tenth of a second, and only repeats need it
+
         lines = data.split(b"\n")
         for name, values in ((LINES, lines), (DOCUMENTS, texts)):
             writer, first = self._keys[name], self._rows[name]
@@ -277,6 +277,7 @@ class _Counting:
         """Count the rest."""
         self._pass_on()
         self._lengths.flush()
+        self.result.scripts.update(self._measuring.scripts)
         for waiting in (self._scores, *self._values.values()):
             waiting.flush()
         for writer in self._keys.values():
@@ -294,8 +295,20 @@ def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
         yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
-def _score_of_oscar(record: Any) -> Any:
-    """Return the confidence in the language of a document of OSCAR 22.01 or 23.01."""
+def _score_of(metadata: Mapping[str, Any]) -> Any:
+    """Return the confidence in the language of a document, also of OSCAR 22.01 or 23.01."""
+    score = metadata.get("language_score")
+    if score is not None:
+        return score
+    record = metadata.get("oscar")
     for name in ("metadata", "identification", "prob"):
         record = record.get(name) if isinstance(record, dict) else None
     return record
+
+
+def _snapshot_of(metadata: Mapping[str, Any]) -> str | None:
+    for name in _SNAPSHOT_FIELDS:
+        value = metadata.get(name)
+        if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
+            return found.group()
+    return None

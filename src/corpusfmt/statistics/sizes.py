@@ -7,15 +7,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field, to_builtins
 
 from corpusfmt.model import Finding, Json
 from corpusfmt.statistics.sketch import Sketch
-
-if TYPE_CHECKING:
-    from corpusfmt.statistics.sketch import Numbers
 
 #: Replaces further names if there are too many to list.
 FURTHER = "…"
@@ -68,7 +64,7 @@ class Size(Struct):
     def _sum(self, name: str) -> int:
         return int(self.lengths[name].total) if name in self.lengths else 0
 
-    def add(self, columns: Mapping[str, Numbers | array[int]], bits: int) -> None:
+    def add(self, columns: Mapping[str, array[int]], bits: int) -> None:
         """Add documents with these lengths, in buckets of `bits` bits."""
         for name, column in columns.items():
             self.lengths.setdefault(name, Sketch(bits)).add(column)

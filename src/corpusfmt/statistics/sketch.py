@@ -12,17 +12,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from corpusfmt.model import Json
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    Numbers = npt.NDArray[np.int64]
 
 _EXPONENT_BIAS = 1_100
 #: Bits of the mantissa that tell buckets apart: of all documents, and of each of many groups.
@@ -50,23 +43,20 @@ class Sketch(Struct):
         """The maximum relative error of a quantile."""
         return 2.0**-self.bits
 
-    def add(self, values: Numbers | array[int] | Sequence[float]) -> None:
-        """Count finite numbers, with NumPy if they are an array of it."""
-        if not len(values):
+    def add(self, values: array[int] | Sequence[float]) -> None:
+        """Count finite numbers."""
+        if not values:
             return
-        self.number += len(values)
-        if isinstance(values, array | Sequence):
-            self.least, self.most = min(self.least, *values), max(self.most, *values)
-            self.total += sum(values)
-            self._count((_key_of(value, self.bits), count) for value, count in Counter(values).items())
+        if not isinstance(values, array) and float in set(map(type, values)):
+            values = list(map(float, values))
+            self.total += math.fsum(values)
         else:
-            import numpy as np  # noqa: PLC0415 - a small build needs no arrays
-
-            self.least, self.most = min(self.least, values.min().item()), max(self.most, values.max().item())
-            self.total += _sum(values)
-            keys = np.sort(_keys_of(values, self.bits))
-            starts = np.flatnonzero(np.diff(keys, prepend=keys[0] - 1))
-            self._count(zip(keys[starts].tolist(), np.diff(starts, append=len(keys)).tolist(), strict=True))
+            self.total += sum(values)
+        self.number += len(values)
+        least, most = min(values), max(values)
+        self.least, self.most = min(self.least, least), max(self.most, most)
+        counts = Counter(values)
+        self._count(zip(_keys_of(counts, self.bits), counts.values(), strict=True))
 
     def coarse(self) -> Sketch:
         """Return the same numbers in `COARSE` buckets."""
@@ -116,33 +106,18 @@ class Sketch(Struct):
     ) -> Sketch:
         """Return the sketch that has these ends, and the buckets of a histogram that `as_json` has returned."""
         found = cls(bits, sum(histogram[1]), *ends, total)
-        found._count(zip((_key_of(bound, bits) for bound in histogram[0]), histogram[1], strict=True))
+        found._count(zip(_keys_of(histogram[0], bits), histogram[1], strict=True))
         return found
 
 
-def _sum(values: npt.NDArray[Any]) -> float:
-    """Return the sum, which is exact for integers even if it exceeds 64 bits."""
-    fits = values.dtype.kind == "i" and max(values.max().item(), -values.min().item()) < (1 << 62) // len(values)
-    total: float = values.sum().item() if fits else sum(values.tolist())
-    return total
-
-
-def _keys_of(values: npt.NDArray[Any], bits: int) -> Numbers:
-    import numpy as np  # noqa: PLC0415
-
-    mantissas, exponents = np.frexp(np.abs(values.astype(np.float64)))
-    first = np.floor(mantissas * (1 << bits)).astype(np.int64) & ((1 << bits) - 1)
-    keys = np.where(values == 0, 0, (exponents.astype(np.int64) + _EXPONENT_BIAS) << bits | first)
-    return np.where(values < 0, -keys, keys)
-
-
-def _key_of(value: float, bits: int) -> int:
-    """Return the bucket of one number, as `_keys_of` does."""
-    if not value:
-        return 0
-    mantissa, exponent = math.frexp(abs(value))
-    key = (exponent + _EXPONENT_BIAS) << bits | math.floor(mantissa * (1 << bits)) & ((1 << bits) - 1)
-    return -key if value < 0 else key
+def _keys_of(values: Iterable[float], bits: int) -> list[int]:
+    """Return the bucket of each number."""
+    scale, zero = 1 << bits, _EXPONENT_BIAS << bits
+    keys = []
+    for mantissa, exponent in map(math.frexp, values):
+        key = int(abs(mantissa) * scale) + (exponent << bits) + zero
+        keys.append(key if mantissa > 0 else -key if mantissa else 0)
+    return keys
 
 
 def _low(key: int, bits: int) -> tuple[float, float]:

@@ -1,8 +1,4 @@
-"""Internal: Count words by the default rules of UAX 29, and letters by script, in whole batches of text.
-
-A word is a segment, between two word boundaries, that contains a letter or a digit (general category L or N). So each
-character of a script that is written without spaces, such as Han, is a word.
-"""
+"""Internal: Count words by the default rules of UAX 29, and letters by script, in whole batches of text, without a kernel."""
 
 from __future__ import annotations
 
@@ -14,73 +10,38 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 
-from corpusfmt._resources import resource
-
-try:
-    from corpusfmt.io import _native
-except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
-    _BUILT = False
-else:
-    _BUILT = True
+from corpusfmt.statistics.letters import (
+    COUNTS,
+    DIGIT,
+    FORMS_WORDS,
+    HEBREW,
+    IGNORED,
+    IN_LETTERS,
+    IN_NUMBERS,
+    KATAKANA,
+    LETTER,
+    QUOTES_HEBREW,
+    UNICODE,
+    characters,
+    flags_of,
+    joins,
+    numbers_of_scripts,
+)
 
 Flags = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 
-# What a character is for the rules: bits of the classes that form words, of those between letters and digits, and
-# whether it is a letter or digit.
-_LETTER, _DIGIT, _KATAKANA, _EXTENDS = 1, 2, 4, 8
-_IN_LETTERS, _IN_NUMBERS, _HEBREW, _COUNTS = 16, 32, 64, 128
-_FORMS_WORDS = _LETTER | _DIGIT | _KATAKANA | _EXTENDS
-_QUOTES_HEBREW = _HEBREW
-# Extend, Format and ZWJ, which no rule sees (WB4).
-_IGNORED = _IN_LETTERS | _IN_NUMBERS | _HEBREW
-_CLASSES = {
-    "ALetter": _LETTER,
-    "Hebrew_Letter": _LETTER | _HEBREW,
-    "Katakana": _KATAKANA,
-    "Numeric": _DIGIT,
-    "ExtendNumLet": _EXTENDS,
-    "MidLetter": _IN_LETTERS,
-    "MidNum": _IN_NUMBERS,
-    "MidNumLet": _IN_LETTERS | _IN_NUMBERS,
-    "Single_Quote": _IN_LETTERS | _IN_NUMBERS,
-    "Double_Quote": _QUOTES_HEBREW,
-    "Extend": _IGNORED,
-    "Format": _IGNORED,
-    "ZWJ": _IGNORED,
-    "-": 0,
-}
-_UNICODE = 0x110000
-_LF = 10
-# In the tables of the kernel.
-_CLASSES_A_STATE, _COUNTED = 16, 128
-_State = tuple[int, int, bool]
 # Characters for each byte above which it takes less time to look at bytes than at characters.
 _MOSTLY_ASCII = 0.8
 
 
 @cache
-def _rows() -> Sequence[tuple[int, int, str, str, str]]:
-    rows = []
-    for line in resource("schemas", "unicode/letters.tsv").read_text("utf-8").split("\n")[1:-1]:
-        first, last, word_break, category, script = line.split("\t")
-        rows.append((int(first, 16), int(last, 16) + 1, word_break, category, script))
-    return rows
-
-
-@cache
 def _flags() -> Flags:
-    table = np.zeros(_UNICODE, np.uint8)
-    for first, end, word_break, category, _ in _rows():
-        table[first:end] = _flags_of(word_break, category)
+    table = np.zeros(UNICODE, np.uint8)
+    for first, end, word_break, category, _ in characters():
+        table[first:end] = flags_of(word_break, category)
     return table
-
-
-def _flags_of(word_break: str, category: str) -> int:
-    kind = _CLASSES[word_break]
-    return kind | (_COUNTS if category != "-" and kind != _IGNORED else 0)
 
 
 @cache
@@ -90,123 +51,38 @@ def _ascii() -> bytes:
 
 
 @cache
-def _joins() -> bytes:
-    """Return for the flags of a character those of a next one that continues its word (WB5, 8 to 10, 13 to 13b)."""
-    flags = np.arange(256, dtype=np.uint8)
-    letters = np.where(flags & (_LETTER | _DIGIT), _LETTER | _DIGIT | _EXTENDS, 0)
-    katakana = np.where(flags & _KATAKANA, _KATAKANA | _EXTENDS, 0)
-    return (letters | katakana | np.where(flags & _EXTENDS, _FORMS_WORDS, 0)).astype(np.uint8).tobytes()
-
-
-@cache
 def _scripts() -> tuple[Flags, Sequence[str]]:
     """Return the number of the script of each letter (0: not a letter), and the names."""
-    numbers = _numbers_of_scripts()
-    table = np.zeros(_UNICODE, np.uint8)
-    for first, end, *_, script in _rows():
+    numbers = numbers_of_scripts()
+    table = np.zeros(UNICODE, np.uint8)
+    for first, end, *_, script in characters():
         table[first:end] = numbers[script]
     return table, list(numbers)
 
 
-@cache
-def _numbers_of_scripts() -> dict[str, int]:
-    return {name: number for number, name in enumerate(["-", *sorted({row[4] for row in _rows()} - {"-"})])}
-
-
-@cache
-def _automaton() -> tuple[bytes, bytes]:
-    """Return the tables by which the kernel measures: script and class of each character, and the states after each state.
-
-    A state is what the last two characters are, as far as they decide whether a word goes on, and whether it was counted.
-    """
-    kinds = sorted({0} | {_flags_of(word_break, category) for _, _, word_break, category, _ in _rows()})
-    start = (0, 0, False)
-    states = {start: 0}
-    after = bytearray()
-    for state in (waiting := [start]):
-        for kind in kinds:
-            next_state, counts = _after(state, kind)
-            if next_state not in states:
-                states[next_state] = len(states)
-                waiting.append(next_state)
-            after.append(states[next_state] | _COUNTED * counts)
-        after.extend(bytes(_CLASSES_A_STATE - len(kinds)))
-    classes, numbers = np.zeros(_UNICODE, np.uint16), _numbers_of_scripts()
-    for first, end, word_break, category, script in _rows():
-        classes[first:end] = kinds.index(_flags_of(word_break, category)) | numbers[script] << 8
-    return classes.tobytes(), bytes(after)
-
-
-def _after(state: _State, flags: int) -> tuple[_State, bool]:
-    """Return the state after one more character, and whether its word is counted there."""
-    far, before, counted = state
-    if flags == _IGNORED:
-        return state, False
-    if not flags & _FORMS_WORDS:
-        is_between = flags & _IGNORED and before & _FORMS_WORDS
-        return (before, flags, counted) if is_between else (0, 0, False), flags >= _COUNTS
-    both = far & flags
-    goes_on = (
-        _joins()[before] & flags
-        or (before & _IN_LETTERS and both & _LETTER)
-        or (before & _IN_NUMBERS and both & _DIGIT)
-        or (before == _QUOTES_HEBREW and both & _LETTER and both & _HEBREW)
-    )
-    counted = counted and bool(goes_on)
-    return (0, flags, counted or flags >= _COUNTS), flags >= _COUNTS and not counted
-
-
-class Measured(Struct):
-    """The lines, words and characters of each text, and the letters of all by script."""
-
-    lines: Places
-    words: Places
-    characters: Places
-    scripts: Counter[str]
-
-
-def measured(data: bytes, ends: Places) -> Measured:
-    """Measure the texts that LFs join to valid UTF-8; `ends` are the places after each."""
-    starts = np.append(0, ends[:-1] + 1)
-    last = np.frombuffer(data or b"\n", np.uint8)[np.maximum(ends - 1, 0)]
-    unended = (ends > starts) & (last != _LF)
-    if not _BUILT:
-        texts = [data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-        characters = np.array([len(text.decode()) for text in texts], np.int64)
-        words, scripts = words_in(data, ends, np.cumsum(characters) + np.arange(len(texts)))
-        return Measured(np.array([text.count(b"\n") for text in texts], np.int64) + unended, words, characters, scripts)
-    found = _native.measures(data, ends.tobytes(), *_automaton())
-    if found is None:
-        raise ValueError("the texts are not UTF-8")
-    lines, words, characters = np.diff(np.frombuffer(found[0], np.int64).reshape(-1, 3), axis=0, prepend=0).T
-    counts = np.frombuffer(found[1], np.int64).tolist()
-    scripts = Counter(
-        {name: counts[number] for name, number in _numbers_of_scripts().items() if number and counts[number]}
-    )
-    return Measured(lines + unended, words, characters, scripts)
-
-
-def words_in(data: bytes, ends: Places, characters: Places) -> tuple[Places, Counter[str]]:
+def words_in(data: bytes, ends: Sequence[int], sizes: Sequence[int]) -> tuple[list[int], Counter[str]]:
     """Return the number of words in each of the texts that LFs join to valid UTF-8, and the letters by script.
 
-    `ends` and `characters` are the places after each text, in bytes and in code points. Words do not cross an LF.
+    `ends` are the places after each text in bytes, `sizes` are in code points. Words do not cross an LF.
     """
-    if characters[-1] < _MOSTLY_ASCII * ends[-1]:
+    places = np.array(ends, np.int64)
+    in_characters = np.cumsum(np.array(sizes, np.int64) + 1) - 1
+    if in_characters[-1] < _MOSTLY_ASCII * places[-1]:
         codes = np.frombuffer(data.decode().encode("utf-32-le"), np.uint32)
-        flags, scripts, ends = _flags()[codes], _letters_in(codes), characters
+        flags, scripts, places = _flags()[codes], _letters_in(codes), in_characters
     else:
         flags = np.frombuffer(data.translate(_ascii()), np.uint8)
-        scripts = Counter({"Latn": int(np.count_nonzero((flags & _LETTER).view(np.bool_)))})
+        scripts = Counter({"Latn": int(np.count_nonzero((flags & LETTER).view(np.bool_)))})
         if not data.isascii():
             flags, others = _with_others(data, flags)
             scripts += others
-    ignored = flags == _IGNORED
+    ignored = flags == IGNORED
     if ignored.any():
-        ends = ends - np.searchsorted(np.flatnonzero(ignored), ends)
+        places -= np.searchsorted(np.flatnonzero(ignored), places)
         flags = flags[~ignored]
     begins = _begins(flags)
-    texts = itertools.pairwise([0, *ends.tolist()])
-    return np.array([np.count_nonzero(begins[start:end]) for start, end in texts], np.int64), +scripts
+    texts = itertools.pairwise([0, *places.tolist()])
+    return [int(np.count_nonzero(begins[start:end])) for start, end in texts], +scripts
 
 
 def _letters_in(codes: npt.NDArray[Any]) -> Counter[str]:
@@ -248,26 +124,26 @@ def _with_others(data: bytes, flags: Flags) -> tuple[Flags, Counter[str]]:
 
 def _further(flags: Flags) -> Flags:
     """Return the flags of further bytes of characters: one that is a word is counted once."""
-    return np.where(flags & _FORMS_WORDS, flags, flags & np.uint8(255 - _COUNTS))
+    return np.where(flags & FORMS_WORDS, flags, flags & np.uint8(255 - COUNTS))
 
 
 def _is_between(flags: Flags) -> npt.NDArray[np.bool_]:
     """Return which flags are those of characters that join letters or digits on both sides of them."""
-    found: npt.NDArray[np.bool_] = ((flags & _IGNORED) != 0) & (flags & _LETTER == 0) & (flags != _IGNORED)
+    found: npt.NDArray[np.bool_] = ((flags & IGNORED) != 0) & (flags & LETTER == 0) & (flags != IGNORED)
     return found
 
 
 def _begins(flags: Flags) -> npt.NDArray[np.bool_]:
     """Return where a word begins that contains a letter or digit."""
-    forms = (flags & _FORMS_WORDS) != 0
+    forms = (flags & FORMS_WORDS) != 0
     begins: npt.NDArray[np.bool_] = forms.copy()
     begins[1:] &= ~forms[:-1]
-    if (flags & _KATAKANA).any():
+    if (flags & KATAKANA).any():
         # Katakana do not continue other letters.
-        follow = np.frombuffer(flags.tobytes().translate(_joins()), np.uint8)
+        follow = np.frombuffer(flags.tobytes().translate(joins()), np.uint8)
         begins[1:] |= forms[1:] & ((follow[:-1] & flags[1:]) == 0)
     _join_across(flags, begins)
-    counts = flags >= _COUNTS
+    counts = flags >= COUNTS
     _leave_out_uncounted(forms, counts, begins)
     begins |= counts & ~forms
     return begins
@@ -275,12 +151,12 @@ def _begins(flags: Flags) -> npt.NDArray[np.bool_]:
 
 def _join_across(flags: Flags, begins: npt.NDArray[np.bool_]) -> None:
     """Join letters across an apostrophe or the like, and digits across a separator (WB6, 7, 7b, 7c, 11, 12)."""
-    between = np.flatnonzero((flags & _IGNORED) != 0)
+    between = np.flatnonzero((flags & IGNORED) != 0)
     between = between[(between > 0) & (between < len(flags) - 1)]
     here, both = flags[between], flags[between - 1] & flags[between + 1]
-    letters = ((here & _IN_LETTERS) != 0) & ((both & _LETTER) != 0)
-    digits = ((here & _IN_NUMBERS) != 0) & ((both & _DIGIT) != 0)
-    hebrew = (here == _QUOTES_HEBREW) & ((both & (_LETTER | _HEBREW)) == _LETTER | _HEBREW)
+    letters = ((here & IN_LETTERS) != 0) & ((both & LETTER) != 0)
+    digits = ((here & IN_NUMBERS) != 0) & ((both & DIGIT) != 0)
+    hebrew = (here == QUOTES_HEBREW) & ((both & (LETTER | HEBREW)) == LETTER | HEBREW)
     begins[between[letters | digits | hebrew] + 1] = False
 
 

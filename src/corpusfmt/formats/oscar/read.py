@@ -46,6 +46,7 @@ from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, 
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
 from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
 from corpusfmt.io.lines import Block, LongLine
+from corpusfmt.io.scan import is_utf8
 from corpusfmt.io.text import has_too_many_values, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge, finding_of
@@ -426,7 +427,8 @@ class _PairsOfTexts(_Pairs):
     def _take(self, number: int) -> Iterator[Any]:
         pairs = list(islice(zip(self._held_pieces, self._held_records, strict=False), number))
         texts = [piece.data for piece, _ in pairs]
-        if not all(_is_plain(piece, record) for piece, record in pairs) or not _is_utf8(b"\n".join(texts)):
+        data = b"\n".join(texts)
+        if not all(_is_plain(piece, record) for piece, record in pairs) or not is_utf8(data):
             yield from super()._take(number)
             return
         self._alignment.take(number)
@@ -437,7 +439,7 @@ class _PairsOfTexts(_Pairs):
         headers = [record.headers for _, record in pairs]
         created = [each.get("warc-date") for each in headers]
         metadata = [{"url": each.get("warc-target-uri")} for each in headers]
-        yield Texts.of(texts, [self._part.language] * number, SOURCE, created, metadata)
+        yield Texts.of(data, map(len, texts), [self._part.language] * number, SOURCE, created, metadata)
 
 
 def _is_plain(piece: Piece, record: _Record) -> bool:
@@ -448,14 +450,6 @@ def _is_plain(piece: Piece, record: _Record) -> bool:
         and record.finding is None
         and _OWN_HEADERS.isdisjoint(record.headers)
     )
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _singly(step: Step, shift: int) -> list[Step]:
