@@ -7,7 +7,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub bench browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test attacks flips mlcroissant hub bench counts instructions-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -78,6 +78,15 @@ $(HUB)/.installed: locks/hub.txt
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
 
+## Pin what commands count: imported modules, bytes, fsyncs, and if there is valgrind instructions and allocations. Read the diff before you commit it.
+counts: $(VENV)/.develops
+	PYTHONPATH=tests $(BIN)/python -m counts.steps
+
+## Compare the instructions and allocations of commands, counted by callgrind, with their pins.
+instructions-test: $(VENV)/.develops
+	@command -v valgrind >/dev/null || echo "not run for lack of valgrind (Debian: apt-get install valgrind)"
+	CORPUSFMT_INSTRUCTIONS=1 $(BIN)/python -m pytest -rs tests/counts
+
 ## Run the benchmarks, or the pieces ONLY=start,convert, against the peers that can be had; write the tables and plots of docs/performance.md.
 ## SCALE=0.1 takes a tenth of the data, LARGEST=10000 draws the plots up to 10 GB.
 PEERS ?= build/peers
@@ -140,10 +149,16 @@ browser: $(VENV)/.develops
 screenshots: $(VENV)/.develops $(BROWSER)/.installed
 	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
 
-## Run commands on S3 (moto's server) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
+## Run commands on S3 (moto's server) and Google Cloud Storage (an emulator, in its own environment) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
 KILLS ?= 4
-remote-test: $(VENV)/.develops
-	CORPUSFMT_REMOTE=1 CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
+GS ?= build/gs
+$(GS)/.installed: locks/gs.txt
+	$(PYTHON) -m venv $(GS)
+	$(GS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/gs.txt
+	@touch $@
+
+remote-test: $(VENV)/.develops $(GS)/.installed
+	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
 
 ## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
 RAY ?= build/ray
@@ -184,7 +199,8 @@ terminal-test: $(VENV)/.develops
 	@for each in tmux zsh fish man; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install $$each)"; done
 	CORPUSFMT_TERMINAL=1 $(BIN)/python -m pytest -n auto tests/terminal tests/cli/test_manual.py
 
-## Build the documentation site in its own environment, strictly, and test it: build/site/html.
+## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=1
+## the tutorials are run in a clone, with what they install.
 DOCS ?= build/docs
 $(DOCS)/.installed: locks/docs.txt
 	$(PYTHON) -m venv $(DOCS)

@@ -57,6 +57,7 @@ def pieces(scale: float, largest: int) -> dict[str, list[str]]:
         "oscar": ["validate_oscar.py", "--megabytes", mb],
         "dolma": ["validate_dolma.py", "--megabytes", mb],
         "rows": ["validate_rows.py", "--megabytes", mb],
+        "bad": ["bad_rows.py", "--megabytes", str(40 * scale)],
         "croissant": ["validate_croissant.py", "--rounds", "3"],
         "tables": ["validate_croissant.py", "--rounds", "3", "--data", mb],
         "convert": ["convert.py", "--megabytes", mb],

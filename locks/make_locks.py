@@ -36,6 +36,7 @@ LOCKS = {
     "peers": ("--group", "peers"),
     "docs": ("--group", "docs"),
     "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray"),
+    "gs": ("pyproject.toml", "--extra", "build", "--extra", "gs", "--group", "gs"),
 }
 
 

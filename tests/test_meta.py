@@ -304,6 +304,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "engines-test",
         "fuzz-native",
         "hub",
+        "instructions-test",
         "lint",
         "mlcroissant",
         "parts-test",

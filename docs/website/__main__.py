@@ -21,6 +21,7 @@ def main(folder: Path) -> None:
         target.write_bytes(content)
     shutil.copytree(pages.REPOSITORY / pages.IMAGES, folder / "pages" / pages.place(pages.IMAGES))
     shutil.copy(SETTINGS, folder)
+    shutil.copy(SETTINGS.with_name("site.css"), folder / "pages")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def _page(owned: Owned, since: str) -> Iterator[str]:
     yield ""
     yield from _facts(owners, rule, since)
     for head, text in parts.items():
-        yield from ("", f"## {head}", "", text)
+        yield from ("", f"## {head}", "", _sentence(text))
     shown = example(rule.code)
     if (written.REPOSITORY / written.EXAMPLES / f"{rule.code}.md").exists():
         yield from ("", written.adapted(f"{written.EXAMPLES}{rule.code}.md", f"rules/{rule.code}.md").strip())
@@ -75,8 +75,12 @@ def _facts(owners: list[str], rule: Rule, since: str) -> Iterator[str]:
         "Unless": _codes(rule.unless) if isinstance(rule, Check) else "",
         "On the command line": f"`corpusfmt rule {rule.code}`",
     }
-    yield from ("| | |", "|---|---|")
-    yield from (f"| {name} | {fact.replace('|', chr(92) + '|')} |" for name, fact in facts.items() if fact)
+    yield from (f"- {name}: {fact}" for name, fact in facts.items() if fact)
+
+
+def _sentence(text: str) -> str:
+    """Return text after a colon as a sentence of its own; names of programs stay as they are."""
+    return text if text.startswith(("corpusfmt", "goclassy", "mlcroissant")) else text[:1].upper() + text[1:]
 
 
 def _codes(codes: Iterator[str] | frozenset[str]) -> str:

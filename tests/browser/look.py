@@ -3,10 +3,10 @@
 import json
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from browser.driving import chromium, violations, watched
+from playwright.sync_api import Page
 
 _TIMED = """(value) => new Promise((done) => {
   const form = document.querySelector("form"), begun = performance.now();
@@ -18,7 +18,6 @@ _VISIBLE = "() => [...document.querySelectorAll('details.rule')].filter((box) =>
 _FIRST = "(table) => [...table.tBodies[0].rows].slice(0, 3).map((row) => row.cells[0].textContent)"
 _CLOSED = "() => document.querySelectorAll('details:not([open])').length"
 _WATCH_PRINTING = f"() => addEventListener('beforeprint', () => {{ window.printed = ({_CLOSED})(); }})"
-_VIOLATIONS = "async () => (await axe.run()).violations.map(({id, nodes}) => [id, nodes.length, nodes[0].html])"
 
 
 def settle(page: Page) -> None:
@@ -75,24 +74,12 @@ def datasheet(page: Page) -> dict[str, Any]:
 _USES: Mapping[str, Callable[[Page], dict[str, Any]]] = {"report": report, "datasheet": datasheet}
 
 
-def main(kind: str, chromium: str, address: str, axe: str, folder: str) -> None:
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1200, "height": 900})
-        heard: list[str] = []
-        requests: list[str] = []
-        page.on("console", lambda each: heard.append(each.text))
-        page.on("pageerror", lambda each: heard.append(str(each)))
-        page.on("request", lambda each: requests.append(each.url))
+def main(kind: str, executable: str, address: str, axe: str, folder: str) -> None:
+    with chromium(executable) as browser:
+        page, heard, requests = watched(browser)
         page.goto(address)
         found: dict[str, Any] = {"address": address, "ready in ms": page.evaluate("performance.now()")}
-        found |= _USES[kind](page)
-        # Not a script of the page, which runs no others.
-        page.evaluate(Path(axe).read_text("utf-8"))
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            found[f"violations, {scheme}"] = page.evaluate(_VIOLATIONS)
-            page.screenshot(path=f"{folder}/{kind}-{scheme}.png")
+        found |= _USES[kind](page) | violations(page, axe, f"{folder}/{kind}")
         print(json.dumps(found | {"heard": heard, "requests": requests}))
 
 

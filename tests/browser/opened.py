@@ -19,12 +19,25 @@ AXE = Path(PYTHON).parents[1] / "package/axe.min.js" if PYTHON else Path()
 BROWSER = pytest.mark.skipif(not PYTHON, reason="CORPUSFMT_BROWSER is not set")
 
 
+def driven(script: str, *arguments: str) -> subprocess.Popen[bytes]:
+    """Run a script of this folder with playwright."""
+    tests = Path(__file__).parents[1]
+    return subprocess.Popen(
+        [PYTHON, "-m", f"browser.{script}", *arguments], cwd=tests, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def seen(running: subprocess.Popen[bytes]) -> dict[str, Any]:
+    """Return what a script found."""
+    said, wrong = running.communicate(timeout=600)
+    assert running.returncode == 0, wrong.decode()
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
 def looked(kind: str, page: Path) -> dict[str, Any]:
     """Return what happened when a page was used as its kind is."""
     shots = os.environ.get("CORPUSFMT_SCREENSHOTS", str(page.parent))
-    command = [PYTHON, str(Path(__file__).with_name("look.py")), kind, CHROMIUM, page.as_uri(), str(AXE), shots]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr.decode()
-    seen: dict[str, Any] = json.loads(done.stdout)
-    assert (seen["requests"], seen["heard"]) == ([page.as_uri()], []), "nothing is requested, nothing is said"
-    return seen
+    found = seen(driven("look", kind, CHROMIUM, page.as_uri(), str(AXE), shots))
+    assert (found["requests"], found["heard"]) == ([page.as_uri()], []), "nothing is requested, nothing is said"
+    return found

@@ -1,4 +1,4 @@
-"""Help is instant: nothing slow is imported for it."""
+"""Help is instant: nothing slow is imported for it. What commands import is pinned in tests/counts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SLOW = (
 )
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["validate", "--help"], ["build", "--help"]])
+@pytest.mark.parametrize("arguments", [["validate", "--help"], ["build", "--help"]])
 def test_no_slow_module_is_loaded(arguments: list[str]) -> None:
     code = (
         "import sys\n"

@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,6 +111,12 @@ def checked(block: re.Match[str]) -> None:
         list(yaml.safe_load_all(code))
     elif language in _PARSERS:
         parsed(block)
+    elif language == "lua":
+        # Debian: lua5.4. Elsewhere this is the one language that is not checked.
+        if parser := shutil.which("luac5.4") or shutil.which("luac"):
+            done = subprocess.run([parser, "-p", "-"], input=code.encode(), capture_output=True, check=False)
+            if done.returncode:
+                raise Wrong(f"{done.stderr.decode()} in\n{code}")
     elif language == "sh" or code.startswith("$ "):
         script = code if language == "sh" else "".join(re.findall(r"^\$ ((?:.*\\\n)*.*\n)", code, re.MULTILINE))
         if wrong := list(faults(script)):
@@ -152,7 +159,7 @@ def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
             shell(block["code"], checked=True)
         elif way == "python":
             code = f"{code}\n{block['code']}" if comment == "continues" else block["code"]
-            printed = run(sys.executable, "-c", code)
+            printed = run("python", "-c", code)
         elif way == "script":
             for command in scripts(block):
                 shell(command, checked=True)
@@ -183,10 +190,10 @@ def _session(parts: Iterable[str], shell: Callable[..., str]) -> Iterator[str]:
         yield command[0] + (before if re.fullmatch(shown, now) else now + ending if now else ending[1:])
 
 
-def environment_in(folder: Path, corpora: Path) -> dict[str, str]:
-    """Return the variables of a session: the commands of this environment come first."""
+def environment_in(folder: Path, corpora: Path, programs: Path = Path(sys.executable).parent) -> dict[str, str]:
+    """Return the variables of a session: the commands of this environment, or those in another folder, come first."""
     return {
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",
         "PYTHONDONTWRITEBYTECODE": os.environ.get("PYTHONDONTWRITEBYTECODE", ""),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -39,6 +41,24 @@ def test_a_page_prints_what_its_commands_print(name: str, corpora: Path, tmp_pat
     assert rewritten(text, tmp_path, environment_in(tmp_path, corpora)) == text, (
         "run `make snippets`, read the difference"
     )
+
+
+@pytest.mark.skipif("CORPUSFMT_SITE" not in os.environ, reason="CORPUSFMT_SITE is not set")
+@pytest.mark.skipif(os.environ.get("CORPUSFMT_INSTALLS") != "1", reason="CORPUSFMT_INSTALLS is not set")
+def test_tutorials_need_no_more_than_they_install(corpora: Path, tmp_path: Path) -> None:
+    """A new user has a clone of the repository and a fresh environment, and runs only the commands of a tutorial."""
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, REPOSITORY], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    for name in filter(re.compile("docs/tutorials/").match, PAGES):
+        text = (REPOSITORY / name).read_text("utf-8")
+        (extras,) = re.findall(r"\npip install 'corpusfmt(\[[\w,]+\])'\n", text)
+        subprocess.run([*pip, "install", f"{wheel}{extras}"], check=True)
+        folder = tmp_path / Path(name).stem
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{REPOSITORY}", folder], check=True)
+        assert rewritten(text, folder, environment_in(folder, corpora, programs)) == text, name
 
 
 def test_what_a_page_says_is_compared_with_what_is_printed(tmp_path: Path) -> None:

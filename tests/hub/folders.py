@@ -49,6 +49,11 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
     "wide int and float in one file": ([2**53 + 1, 2.5], [3.5]),
     "int and text in one file": ([1, "x"], ["y"]),
     "int and digits in one file": ([1, "02"], ["y"]),
+    "int and NaN in one file": ([1, "NaN", "y"], ["y"]),
+    "int and a dash in one file": ([1, "-", "y"], ["y"]),
+    "int and a space before digits in one file": ([1, " 2", "y"], ["y"]),
+    "int and words like JSON in one file": ([1, "None", "In", " y", "+1"], ["y"]),
+    "long float in a list next to mixed": ([1, [0.12345678901234567]], ["y"]),
     "int and text in the second file": ([1], [1, "x"]),
     "text and int in the second file": (["x"], ["y", 1]),
     "long float next to mixed": ([1, "x"], [0.12345678901234567]),
@@ -223,6 +228,17 @@ def layouts() -> Iterator[tuple[str, Files]]:
     yield "splits by name", {"documents/train.jsonl": plain("a"), "documents/test.jsonl": plain("b")}
     yield "two keywords in one name", {"documents/train.training.jsonl": plain("a")}
     yield "names with # and %", {"documents/a#1.jsonl": plain("a"), "documents/b%20.jsonl": plain("b")}
+    brackets = {"documents/a[1].jsonl": plain("a"), "documents/b].jsonl": plain("b")}
+    yield "names with brackets", brackets
+    yield "names with brackets, gzip", {f"{path}.gz": gzip.compress(data) for path, data in brackets.items()}
+    yield "folder with brackets, gzip", {f"documents/[1]/{key}.jsonl.gz": gzip.compress(plain(key)) for key in "ab"}
+    yield "name with a backslash", {A: plain("a"), "documents/b\\c.jsonl": plain("b")}
+    zipped = {f"documents/{key}\\c.jsonl.gz": gzip.compress(plain(key)) for key in "ab"}
+    yield "names with a backslash, gzip", zipped
+    yield "name with two colons", {A: plain("a"), "documents/b::c.jsonl": plain("b")}
+    feed = {A: plain("a"), "documents/b\nc.jsonl": plain("b")}
+    yield "name with a line feed", feed
+    yield "name with a line feed, with a card", feed | {"README.md": card(*default("documents/*"))}
     yield "folder of two underscores", {A: plain("a"), "documents/__b/b.jsonl": plain("b")}
     yield "languages called test with a card", {
         "documents/en/a.jsonl": plain("a"), "documents/test/b.jsonl": plain("b"), "README.md": card(*default("documents/**")),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hub.folders import TWO, card, default, folders, write
+from hub.folders import TWO, card, default, folders, plain, write
 
 import corpusfmt
 from corpusfmt.hub.kinds import builder_of, matched, splits_of
@@ -106,6 +106,19 @@ def test_any_number_of_workers_gives_the_same_report(tmp_path: Path) -> None:
         "`x` has text, expected `int64` as in `documents/a.jsonl`: `load_dataset` fails",
     )
     assert found(root / "documents" / "b.jsonl") == []
+
+
+def test_names_that_cannot_be_loaded_are_reported_and_not_written(tmp_path: Path) -> None:
+    names = ["a::b", "a[1]", "c\\d"]
+    root = write({f"documents/{name}.jsonl.gz": gzip.compress(plain(name)) for name in names}, tmp_path / "data")
+    assert [code for code, _ in found(root)] == ["HUB105"] * 3
+    corpusfmt.convert(root, tmp_path / "out", to="dolma")
+    assert sorted(path.name for path in (tmp_path / "out").rglob("*.gz")) == [
+        "a_1_.jsonl.gz", "a_b.jsonl.gz", "c_d.jsonl.gz",
+    ]  # fmt: skip
+    write({"documents/a_b.jsonl.gz": gzip.compress(plain("x"))}, root)
+    with pytest.raises(UsageError, match="a_b"):
+        corpusfmt.convert(root, tmp_path / "again", to="dolma")
 
 
 def test_the_profile_is_asked_for(tmp_path: Path) -> None:

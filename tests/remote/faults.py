@@ -9,13 +9,26 @@ import random
 import re
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 
 _OF_THIS_CONNECTION = {"connection", "transfer-encoding", "keep-alive", "content-length"}
+
+
+class Request(NamedTuple):
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+
+class Answer(NamedTuple):
+    status: int
+    headers: dict[str, str]
+    body: bytes
 
 
 class Faults:
@@ -41,6 +54,10 @@ class Faults:
             self.count[kind] += 1
             return kind
 
+    def answered(self, request: Request, ask: Callable[[Request], Answer]) -> Answer:
+        """Return the store's answer to a request."""
+        return ask(request)
+
 
 @contextmanager
 def proxy(port: int, faults: Faults) -> Iterator[int]:
@@ -50,7 +67,7 @@ def proxy(port: int, faults: Faults) -> Iterator[int]:
         behind = port
         failing = faults
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = _Server(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -59,6 +76,11 @@ def proxy(port: int, faults: Faults) -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    def handle_error(self, *_: Any) -> None:
+        """Say nothing of clients that were killed, or do not read an answer to its end."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -74,7 +96,9 @@ class _Handler(BaseHTTPRequestHandler):
         if kind in {"500", "503"}:
             self._answer(int(kind), {}, f"<Error><Code>{_CODES[kind]}</Code></Error>".encode())
             return
-        status, headers, data = self._ask(body)
+        sent = {name: value for name, value in self.headers.items() if name.lower() not in {"connection", "expect"}}
+        request = Request(self.command, self.path, sent, body)
+        status, headers, data = self.failing.answered(request, self._ask)
         if self.failing.late and b"<ListBucketResult" in data:
             data = self._without_new(data)
             headers.pop("Content-Length", None)
@@ -85,17 +109,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _handle  # noqa: N815 - named by `http.server`
 
-    def _ask(self, body: bytes) -> tuple[int, dict[str, str], bytes]:
+    def _ask(self, request: Request) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in {"connection", "expect"}}
-        connection.request(self.command, self.path, body, headers)
+        connection.request(request.method, request.path, request.body, request.headers)
         response = connection.getresponse()
         data = response.read()
         kept = {name: value for name, value in response.getheaders() if name.lower() not in _OF_THIS_CONNECTION}
-        if self.command == "HEAD":
+        if request.method == "HEAD":
             kept["Content-Length"] = response.getheader("Content-Length") or "0"
         connection.close()
-        return response.status, kept, data
+        return Answer(response.status, kept, data)
 
     def _without_new(self, listing: bytes) -> bytes:
         """Return a listing without the objects that were put a moment ago."""

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -158,3 +162,36 @@ def test_another_machine_goes_on_after_one_that_vanished(store: Store, wet: Path
                 assert process.returncode == 0, (out + errors).decode()
                 break
         same(store, name, local / "corpus")
+
+
+@contextmanager
+def cluster(machines: Machines, folder: Path) -> Iterator[str]:
+    """Start a scheduler of Dask and a worker that sees none of the folders for temporary files, if the system allows that."""
+    file = folder / "scheduler.json"
+    address = ["--scheduler-file", str(file)]
+    scheduler = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--port", "0"]
+    worker = [sys.executable, "-m", "distributed.cli.dask_worker", "--no-dashboard", "--nthreads", "2", "--no-nanny"]
+    elsewhere = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs none "$1" && shift && exec "$@"', "sh"]
+    if subprocess.run(["unshare", "-rm", "true"], check=False).returncode == 0:
+        worker = [*elsewhere, str(machines.temporary), *worker]
+    with ExitStack() as started:
+        for command in ([*scheduler, "--host", "127.0.0.1", *address], [*worker, *address]):
+            log = started.enter_context((folder / "log").open("ab"))
+            process = subprocess.Popen(command, cwd=folder, env=machines.store.environment, stdout=log, stderr=log)
+            started.callback(process.wait)
+            started.callback(process.kill)
+        while not file.exists():
+            time.sleep(0.1)
+        yield json.loads(file.read_bytes())["address"]
+
+
+def test_workers_of_a_cluster_need_no_common_folder(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
+    machines = Machines(store, tmp_path)
+    with cluster(machines, tmp_path) as address:
+        words = ["build", wet, "-o", f"{BUCKET}/clustered", "--state", f"{BUCKET}/clustered.state"]
+        machines.end(*words, "--jobs", 2, "--max-total-bytes", 1, status=3)
+        machines.end(*words, "--engine", f"dask:{address}")
+        same(store, "clustered", local / "corpus")
+        words = ["convert", local / "corpus", f"{BUCKET}/sent", "--to", "dolma", "--state", f"{BUCKET}/sent.state"]
+        machines.end(*words, "--engine", f"dask:{address}")
+        same(store, "sent", local / "dolma")

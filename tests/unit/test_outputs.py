@@ -175,6 +175,27 @@ def test_a_place_belongs_to_one_run(memory: MemoryFileSystem, tmp_path: Path) ->
         pass
 
 
+@pytest.mark.parametrize("damaged", ["state", "store"])
+def test_a_claim_that_is_damaged(memory: MemoryFileSystem, tmp_path: Path, damaged: str) -> None:
+    work = Workplace.at(StorePath("memory://store/corpus"), "build", tmp_path / "state")
+    with work.claimed():
+        pass
+    name = "/store/corpus/.corpusfmt/run"
+    if damaged == "state":
+        (work.state / "claim").write_bytes(b"\xff{")
+    else:
+        memory.pipe_file(name, b"[]")
+    with (
+        pytest.raises(UsageError, match=r"is damaged: remove memory://store/corpus/.corpusfmt/run, then"),
+        work.claimed(),
+    ):
+        pass
+    memory.rm_file(name)
+    with work.claimed():
+        work.release()
+    assert objects(memory, "/store") == {}
+
+
 def _refused(*_: object, **__: object) -> None:
     raise PermissionError("Access Denied")
 

@@ -3,12 +3,16 @@ const WAIT_MS = 150; // after the last key
 const MOST_EDITED_BYTES = 1_000_000; // a larger file is checked and not shown in the editor
 const MOST_BYTES = 100 * 2 ** 20;
 const SAVES = ["fixed", "html", "json"];
+const REASONS = [
+  [/^RangeError|MemoryError|out of memory|[Ss]tack/, "the file needs more memory or deeper calls than a browser gives; use the command line"],
+  [/NotFoundError|NotReadableError|could not be read/, "the file changed or is gone; open it again"],
+];
 const at = (id) => document.getElementById(id);
 const form = at("settings"), text = at("text"), status = at("status"), progress = at("progress"), stop = at("stop"), frame = at("report");
 
 const state = (name) => { document.body.dataset.state = name; };
 const say = (words) => { status.value = words; };
-let resources, source, worker, ready = false;
+let resources, source, worker, ready = false, fault = ""; // fault: why nothing can be checked
 let subject = null; // the file or the text that was given last
 let coming = false, running = null, waiting = null, result = null; // coming: a file is being read, or a key was just pressed
 
@@ -16,7 +20,7 @@ let coming = false, running = null, waiting = null, result = null; // coming: a 
 const fields = ["profile", "format"];
 function takeSettings() {
   const given = new URLSearchParams(location.hash.slice(1));
-  for (const name of fields) if ([...form[name].options].some((each) => each.value === given.get(name))) form[name].value = given.get(name);
+  for (const name of fields) form[name].selectedIndex = Math.max(0, [...form[name].options].findIndex((each) => each.value === given.get(name)));
 }
 const settings = () => Object.fromEntries(fields.map((name) => [name, form[name].value]));
 const fragment = () => new URLSearchParams(Object.entries(settings()).filter(([name]) => form[name].selectedIndex)).toString();
@@ -34,10 +38,10 @@ async function load() {
   const script = async () => (await unpacked("worker.bin", "text/javascript")).blob();
   const loaded = await Promise.all([script(), program(), content("memory.bin"), content("files.bin")]);
   [source, ...resources] = loaded;
-  // From here on neither this page nor the worker, which inherits its policy, can connect to anything.
+  // From here on neither this page nor the worker, which inherits its policy, can connect to anything or load anything.
   const policy = document.createElement("meta");
   policy.httpEquiv = "Content-Security-Policy";
-  policy.content = "connect-src 'none'";
+  policy.content = document.querySelector("meta[http-equiv]").content.replaceAll("'self'", "");
   document.head.append(policy);
   start();
 }
@@ -75,15 +79,19 @@ function settle() { progress.hidden = stop.hidden = true; progress.value = 0; }
 
 // The worker may be in any state: a new one takes its place, and the page goes on.
 function failed(reason) {
-  worker.terminate();
+  worker?.terminate();
   settle();
   const asked = running;
   running = null;
-  if (!asked) { state("failed"); return say(`The checks could not be loaded: ${reason}`); }
-  hideReport();
-  const small = /^RangeError|MemoryError|out of memory|[Ss]tack/.test(reason);
-  const why = small ? "the file needs more memory or deeper calls than a browser gives; use the command line" : "this is a bug of corpusfmt";
-  say(`Not checked: ${why} (${reason})`);
+  if (!ready) {
+    fault = `The checks could not be loaded (${reason}). Reload the page, or install corpusfmt and run \`corpusfmt validate\`.`;
+    return next();
+  }
+  if (asked) {
+    hideReport();
+    const why = REASONS.find(([pattern]) => pattern.test(reason))?.[1] ?? "this is a bug of corpusfmt";
+    say(`Not checked: ${why} (${reason})`);
+  }
   start();
 }
 
@@ -96,6 +104,7 @@ function ask(task) {
 
 // One check at a time; of those that wait, only the last counts.
 function next() {
+  if (fault) { state("failed"); return say(fault); }
   if (!ready || running) return;
   if (!waiting) return state(coming ? "checking" : "ready");
   state("checking");
@@ -141,22 +150,28 @@ async function open(file) {
   if (!file) return;
   soon();
   if (file.size > MOST_BYTES) {
-    forget();
-    return say(`${file.name} is larger than 100 MB: install corpusfmt and run \`corpusfmt validate\`.`);
+    return forget(`${file.name} is larger than 100 MB: install corpusfmt and run \`corpusfmt validate\`.`);
   }
-  subject = {name: file.name, file};
+  const opened = subject = {name: file.name, file};
   text.value = "";
-  if (file.size <= MOST_EDITED_BYTES) {
-    const opened = subject;
-    const content = new Uint8Array(await file.arrayBuffer());
+  const isEdited = file.size <= MOST_EDITED_BYTES;
+  try {
+    const content = await file.slice(0, isEdited ? file.size : 1).arrayBuffer();
     if (subject !== opened) return;
-    try {
-      const decoded = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(content);
-      // An editor changes other line endings, and cannot show NUL.
-      if (!/[\r\0]/.test(decoded)) text.value = decoded;
-    } catch { /* not text: checked as it is */ }
+    if (isEdited) text.value = editable(content);
+  } catch (error) {
+    if (subject === opened) forget(`${file.name} cannot be read: it may be a folder, or gone (${error.name}).`);
+    return;
   }
   ask("check");
+}
+
+// Nothing if an editor would change it: bytes that are no text, NUL, other line endings.
+function editable(content) {
+  try {
+    const decoded = new TextDecoder("utf-8", {fatal: true, ignoreBOM: true}).decode(content);
+    return /[\r\0]/.test(decoded) ? "" : decoded;
+  } catch { return ""; }
 }
 
 let typing = 0;
@@ -167,10 +182,11 @@ function soon() {
   if (ready) state("checking");
 }
 
-function forget() {
+function forget(words) {
   waiting = subject = null;
   coming = false;
   hideReport();
+  say(words);
   next();
 }
 
@@ -180,8 +196,7 @@ text.addEventListener("input", () => {
     const name = subject && !/\.(gz|zst|bz2|xz)$/.test(subject.name) ? subject.name : "croissant.json";
     subject = {name, text: text.value};
     if (text.value) return ask("check");
-    forget();
-    say("Ready.");
+    forget("Ready.");
   }, WAIT_MS);
 });
 // A file that was changed elsewhere can be opened again.
@@ -204,8 +219,7 @@ stop.addEventListener("click", () => {
   worker.terminate();
   running = null;
   settle();
-  forget();
-  say("Stopped.");
+  forget("Stopped.");
   start();
 });
 at("fixed").addEventListener("click", () => ask("fix"));

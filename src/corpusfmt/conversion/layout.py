@@ -16,6 +16,7 @@ from corpusfmt.conversion.way import Way
 from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
+from corpusfmt.hub.kinds import loadable
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
@@ -65,7 +66,7 @@ class Work(Struct, frozen=True):
 def name_of(shard: Shard) -> Name:
     """Return the name of a shard, from the path of its first file."""
     # Seen from inside a dataset, its other tree is above.
-    *folders, file_name = (step for step in (shard.target or path_of(shard)).split("/") if step != "..")
+    *folders, file_name = (step for step in loadable(shard.target or path_of(shard)).split("/") if step != "..")
     if _DOCUMENTS in folders:
         folders.remove(_DOCUMENTS)
     elif folders[:1] == [_TABLES]:

@@ -7,12 +7,14 @@ import multiprocessing
 import os
 import signal
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from corpusfmt.model import UsageError
 from corpusfmt.safe_path import SafeStarts, drop_relative_entries
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
@@ -66,6 +68,13 @@ def start_fork_server(*modules: str) -> None:
     try:
         with SafeStarts():
             forkserver.ensure_running()
+    except OSError as error:
+        if "AF_UNIX" not in str(error):
+            raise
+        raise UsageError(
+            f"the path of the folder for temporary files, {tempfile.gettempdir()}, is too long for the sockets of workers: "
+            "set TMPDIR to a shorter one"
+        ) from error
     finally:
         del os.environ[_BLAS_THREADS]
         if threads is not None:

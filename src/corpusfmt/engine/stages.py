@@ -31,6 +31,7 @@ from corpusfmt.io.mirror import (
     mirroring,
     named,
     names_in,
+    settle,
 )
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import PARTIAL_PREFIX, publish_bytes
@@ -175,7 +176,7 @@ class Stages(Struct, frozen=True):
             finished=landed,
             close=self.workers.release,
             meter=Meter(self.limits, self.spent),
-            shared=self.folder,
+            shared=self.folder if mirrored() is None else None,
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
@@ -317,6 +318,8 @@ def _marker_name(task: StageTask[Any]) -> str:
 
 
 def _run_mirrored(mirror: Mirror | None, run: Callable[[StageTask[T]], R], task: StageTask[T]) -> R:
+    if mirror is not None:
+        settle(mirror)
     with mirroring(mirror):
         return run(task)
 

@@ -158,8 +158,10 @@ class Workplace(Struct, frozen=True):
         with self._held() as mine:
             living = array.living()
             if not mine or living:
-                named = f": {', '.join(living)}" if living else ""
-                raise Missing(f"shards are at work in {self.destination}{named}; wait for them, or add --wait SECONDS")
+                who = f"shards are at work in {self.destination}: {', '.join(living)}; wait for them"
+                if not living:
+                    who = f"another process, perhaps also with --finish, is at work in {self.destination}; wait for it"
+                raise Missing(f"{who}, or add --wait SECONDS")
             if not array.is_planned():
                 raise UsageError(
                     f"{self.destination} contains a run of other inputs or options, or one without shards: finish it "
@@ -205,10 +207,16 @@ class Workplace(Struct, frozen=True):
         claim = place / STATE / "run"
         try:
             place.probe()
-            if not own.is_file():
+            is_new = not own.is_file()
+            if is_new:
                 mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), secrets.token_hex(16))
                 create_bytes(own, msgspec.json.encode(mine))
-            refusal = "" if claim.create(own.read_bytes()) else _taken(place, claim.read_bytes()) + cause
+            refusal = ""
+            if not claim.create(own.read_bytes()):
+                found = claim.read_bytes()
+                refusal = _taken(place, found) + cause
+                if not is_new and not cause and _claim_in(found).state in {"", str(self._board)}:
+                    refusal = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
         except (StoreFailure, UsageError) as error:
             refusal = str(error)
         if refusal:
@@ -418,8 +426,6 @@ def traces_of(destination: Place, state: str | Path | None) -> list[str]:
 def jobs_for(destination: Place, jobs: int | None, engine: str | None, state: str | Path | None = None) -> int | None:
     """Return the number of workers asked for. Raises `UsageError` if they could not write to the destination or state."""
     places = [place for place in (destination, state_of(destination, state)) if isinstance(place, StorePath)]
-    if len(places) > 1 and engine not in {None, "serial", "processes"}:
-        raise UsageError(f"--engine is {engine}, and its workers need a --state in a folder: run shards, or name one")
     for place in places:
         if place.scheme == "memory":
             if (jobs or 1) > 1 or engine not in {None, "serial"}:
@@ -436,13 +442,18 @@ class _Claim(Struct, frozen=True):
     token: str
 
 
-def _taken(place: StorePath, data: bytes) -> str:
+def _claim_in(data: bytes) -> _Claim:
+    """Return the claim that an object has, one without a state if it is damaged."""
     try:
-        found = msgspec.json.decode(data, type=_Claim)
-        on = f" on {printable(found.host)}" if found.host else ""
-        whose = f"a run whose state is in {printable(found.state)}{on}"
-    except msgspec.MsgspecError:
-        whose = "another run"
+        return msgspec.json.decode(data, type=_Claim)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _Claim("", "", "")
+
+
+def _taken(place: StorePath, data: bytes) -> str:
+    found = _claim_in(data)
+    on = f" on {printable(found.host)}" if found.host else ""
+    whose = f"a run whose state is in {printable(found.state)}{on}" if found.state else "another run"
     return f"{place} belongs to {whose}: run the same command there to resume it, or remove {place / STATE} and what was written"
 
 

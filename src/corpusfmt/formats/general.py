@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, PointerFile, reason_of
+from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
 from corpusfmt.model import Fault, Location, Problem, Severity
@@ -265,11 +266,15 @@ def too_long(at: Location, length: int, limit: int, what: str = "line") -> Fault
 
 def report_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
     """Report double-encoded lines of a document, which occurs `times` times."""
-    from corpusfmt.io.double_encoding import repair  # noqa: PLC0415 - no text of most runs comes so far
+    if text.isascii() or double_encoding_at(data := text.encode("utf-8", "surrogatepass"), 0, False) < 0:
+        return
+    from corpusfmt.io.double_encoding import Repair, is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far
 
-    repairs = list(filter(None, map(repair, text.split("\n"))))
-    if repairs:
-        judge.report(*double_encoded(at, repairs[0], len(repairs)), times)
+    lines = (line.decode("utf-8", "surrogatepass") for _, _, line in suspect_lines(data))
+    garbled = list(filter(is_garbled, lines))
+    if garbled:
+        shown = not judge.only_counts(DOUBLE_ENCODED, at.path) and repair(garbled[0])
+        judge.report(*double_encoded(at, shown or Repair("", "", 0), len(garbled)), times)
 
 
 def json_of(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
 from corpusfmt.hub.card import Table, is_card, tables_of
-from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of
+from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of, unloadable
 from corpusfmt.hub.rules import (
     CARD_SPLIT_SIZE,
     COLUMN_ADDED,
@@ -84,8 +84,8 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         return
     entries = {each.path: each for each in walk(root) if each.kind == "file"}
     for path in documents:
-        if "::" in path:
-            judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `::`", Location(path), "rename it"))
+        if found := unloadable(path):
+            judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `{found}`", Location(path), "rename it"))
     paths = list(entries)
     tables_in_card = tables_of(entries[CARD], paths, judge) if CARD in entries else None
     tables = _guessed(paths, judge) if tables_in_card is None else tables_in_card

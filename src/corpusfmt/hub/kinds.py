@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from corpusfmt.io.streams import codec_of_name
+
 # datasets 5.2.0: packaged_modules/__init__.py and data_files.py. Media and scientific formats are all `other`.
 _BUILDERS = {
     ".csv": "csv", ".tsv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".parquet": "parquet",
@@ -29,6 +31,25 @@ _KEYWORDS = {
 _SEPARATOR = "[-._ 0-9]"
 _SHARDED = re.compile(r"data/(?P<split>[^/]*)-\d{5}-of-\d[^/]*\d[^/]*\.[^/]*")
 _EARLY = (("logs", re.compile(r"(?:.*/)?[^/]*\.eval")), ("test", re.compile(r"(?:.*/)?(?:task\.toml|instruction\.md)")))
+
+
+# What is taken for the end of a path, or for the address of a host; `\\` becomes `/`.
+_UNLOADABLE = re.compile(r"::+|[][\\]")
+
+
+def unloadable(path: str) -> str:
+    """Return what in the path of a file keeps it from being loaded; empty if nothing does."""
+    is_plain = codec_of_name(path) == "plain"
+    for match in _UNLOADABLE.finditer(path):
+        found = match[0]
+        if found[0] == ":" or (not is_plain and (found == "\\" or "/" not in path[match.end() :])):
+            return found
+    return ""
+
+
+def loadable(path: str) -> str:
+    """Return a path with `_` for everything that may keep a file from being loaded."""
+    return _UNLOADABLE.sub("_", path)
 
 
 def splits_of(paths: Iterable[str]) -> dict[str, list[str]]:

@@ -62,10 +62,11 @@ LOADED_TWICE = RULES.finding(
 UNSAFE_NAME = RULES.finding(
     "HUB105",
     "name-not-loadable",
-    """The path of a data file contains `::`.
+    """The path of a data file contains `::`; or the file is compressed, and its path contains `\\`, or its name `[` or `]`.
 
-    Why: `datasets` takes the rest for the name of an archive and does not find the file.
-    Example: `documents/a::b.jsonl`.
+    Why: `datasets` takes `::` for the end of a path, `\\` for `/`, and brackets for the address of a host: it does not find the
+    file.
+    Example: `documents/a::b.jsonl`; `documents/part[1].jsonl.gz`.
     Fix: rename the file or folder.
     """,
     spec=_SPEC,

@@ -269,6 +269,7 @@ size_t is_utf8(std::string_view data) { return is_ascii(data) || Utf8Automaton::
 
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
+    if (data.find('\\') == std::string_view::npos) return count_marked(data, [](unsigned char byte) { return byte == '"'; });
     size_t count = 0;
     for (size_t at = data.find('"'); at != std::string_view::npos; at = data.find('"', at + 1)) {
         size_t start = at;

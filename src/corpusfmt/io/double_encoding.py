@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -27,6 +28,8 @@ _EVIDENCE = re.compile(
 )
 _MOST_ROUNDS = 4
 _EXCERPT = 150
+# The same runs recur.
+_LONGEST_REMEMBERED = 64
 
 
 class Repair(Struct, frozen=True):
@@ -54,30 +57,47 @@ def repair(line: str) -> Repair | None:
     return Repair(_excerpt(line, start), _excerpt(repaired, start), start)
 
 
+def is_garbled(line: str) -> bool:
+    """Return whether `repair` would change a line, which is much faster to know."""
+    evidence = 0
+    for match in _RUN.finditer(line):
+        evidence += _read_in(line, match)[1]
+        if evidence > 1:
+            return True
+    return evidence > 0 and _undone(line) is not None
+
+
 def _undone(line: str) -> tuple[int, str] | None:
-    garbled = []
-    whole = sum(map(len, _RUN.findall(line))) == len(line) - len(line.encode("ascii", "ignore"))
-    for run in _RUN.finditer(line):
-        text = _decoded(run[0])
-        if text is None:
-            whole = False
-        else:
-            garbled.append((run, text, len(text) > 1 or _EVIDENCE.match(line, run.start())))
-    evidence = [each for each in garbled if each[2]]
-    if len(evidence) < (1 if whole else 2):
+    found = [(*match.span(), *_read_in(line, match)) for match in _RUN.finditer(line)]
+    garbled = [each for each in found if each[2] is not None]
+    evidence = [each for each in garbled if each[3]]
+    if not evidence:
         return None
-    parts, end = [], 0
-    for run, text, _ in garbled if whole else evidence:
-        parts += [line[end : run.start()], text]
-        end = run.end()
-    return evidence[0][0].start(), "".join([*parts, line[end:]])
+    beyond_ascii = len(line) - len(line.encode("ascii", "ignore"))
+    whole = len(garbled) == len(found) and sum(end - start for start, end, *_ in found) == beyond_ascii
+    if len(evidence) == 1 and not whole:
+        return None
+    parts, begin = [], 0
+    for start, end, text, _ in garbled if whole else evidence:
+        parts += [line[begin:start], text or ""]
+        begin = end
+    return evidence[0][0], "".join([*parts, line[begin:]])
 
 
-def _decoded(run: str) -> str | None:
+def _read_in(line: str, run: re.Match[str]) -> tuple[str | None, bool]:
+    start, end = run.span()
+    read = _read if end - start <= _LONGEST_REMEMBERED else _read.__wrapped__
+    return read(line[max(start - 1, 0) : start], run[0], line[end : end + 1])
+
+
+@lru_cache(maxsize=1 << 12)
+def _read(before: str, run: str, after: str) -> tuple[str | None, bool]:
+    """Return what a run was meant to be, if it is garbled, and whether that is evidence, between two characters."""
     try:
-        return run.translate(_READ_FROM).encode("latin-1").decode()
+        text = run.translate(_READ_FROM).encode("latin-1").decode()
     except UnicodeDecodeError:
-        return None
+        return None, False
+    return text, len(text) > 1 or _EVIDENCE.match(before + run + after, len(before)) is not None
 
 
 def _excerpt(line: str, start: int) -> str:

@@ -11,10 +11,12 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import socket
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from pathlib import Path
 from typing import TypeVar
@@ -24,6 +26,7 @@ from msgspec import Struct
 from corpusfmt.io.lock import locked
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.streams import READ_SIZE
+from corpusfmt.model import Incomplete
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,6 +34,7 @@ R = TypeVar("R")
 _PREFIX = "corpusfmt-state-"
 _IN_USE = "in-use"
 _LOOK_SECONDS = 0.05
+_KEEPING_SECONDS = 60.0
 _REQUESTS_AT_A_TIME = 16
 # So many files are asked for by name, even if a listing does not have them.
 _FEW = 64
@@ -47,6 +51,9 @@ class Mirror(Struct, frozen=True):
 
 
 _MIRROR: ContextVar[Mirror | None] = ContextVar("mirror", default=None)
+# The folders of mirrors that this process has, as a worker.
+_SETTLED: set[Path] = set()
+_SETTLING = threading.Lock()
 # The names of objects in folders, as they were last listed.
 _LISTED: dict[Path, set[str]] = {}
 
@@ -154,8 +161,9 @@ def look(folder: Path) -> set[str]:
     place = object_of(folder)
     if place is None:
         return set()
-    _LISTED[folder] = place.names() - {""}
-    return set(_LISTED[folder])
+    listed = place.names() - {""}
+    _LISTED[folder] = listed
+    return set(listed)
 
 
 def names_in(folder: Path) -> Iterator[str]:
@@ -200,7 +208,7 @@ def local_copies(folder: Path) -> Iterator[None]:
     while True:
         with locked(folder / _IN_USE) as mine:
             if mine:
-                _remove_left(folder)
+                _begin(folder)
                 try:
                     yield
                 finally:
@@ -209,16 +217,51 @@ def local_copies(folder: Path) -> Iterator[None]:
         time.sleep(_LOOK_SECONDS)  # another process takes it for one that was left
 
 
-def _remove_left(own: Path) -> None:
-    for each in own.parent.glob(f"{_PREFIX}*"):
+def settle(mirror: Mirror) -> None:
+    """Let a worker have the folder of a mirror. On another machine than the driver's, it is kept as long as the run lives."""
+    with _SETTLING:
+        if mirror.folder in _SETTLED:
+            return
+        try:
+            mirror.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            said = f"the worker on {socket.gethostname()} cannot create {mirror.folder} ({error.strerror})"
+            raise Incomplete(f"{said}: set TMPDIR of this command to a folder that all machines have") from error
+        with ExitStack() as opened:
+            if opened.enter_context(locked(mirror.folder / _IN_USE, shared=True)):
+                _begin(mirror.folder)
+                keeping = threading.Thread(target=_keep, args=(mirror, opened.pop_all()), daemon=True)
+                keeping.start()
+        _SETTLED.add(mirror.folder)
+
+
+def _keep(mirror: Mirror, life: ExitStack) -> None:
+    """Keep the folder of a mirror until nobody shows a sign of life of its run."""
+    alive = True
+    while alive:
+        time.sleep(_KEEPING_SECONDS)
+        with suppress(OSError):  # the store may not answer now
+            alive = mirror.presence.is_file()
+    with _SETTLING:
+        _SETTLED.discard(mirror.folder)
+        life.close()
         with suppress(OSError):
-            if (
-                each == own
-                or each.is_symlink()
-                or not (each / _IN_USE).is_file()
-                or each.stat().st_uid != own.stat().st_uid
-            ):
-                continue
-            with locked(each / _IN_USE) as mine:
-                if mine:
-                    shutil.rmtree(each)
+            _remove_unused(mirror.folder)
+
+
+def _begin(folder: Path) -> None:
+    """Note that a folder is of this machine, and remove those of its processes that were killed."""
+    (folder / _IN_USE).write_text(socket.gethostname(), "utf-8")
+    for each in folder.parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):
+            is_own = each.stat().st_uid == folder.stat().st_uid and not each.is_symlink()
+            if each != folder and is_own and (each / _IN_USE).is_file():
+                _remove_unused(each)
+
+
+def _remove_unused(folder: Path) -> None:
+    """Remove a folder of this machine that no process uses. Without locks that work, nobody knows."""
+    in_use = folder / _IN_USE
+    with locked(in_use) as mine, locked(in_use) as again:
+        if mine and not again and in_use.read_text("utf-8") == socket.gethostname():
+            shutil.rmtree(folder)

@@ -189,7 +189,7 @@ class StorePath(Struct, frozen=True):
                 put(store.served, place)
             except FileNotFoundError as error:
                 # Of an upload in parts whose last answer was lost, nothing is left to be completed.
-                raise ConnectionError(str(error)) if "upload" in str(error) else error from error
+                raise ConnectionError(str(error)) if "multipart upload" in str(error) else error from error
 
         try:
             persistently(f"put {self.url}", attempt)

@@ -263,6 +263,7 @@ def store_of(url: str) -> tuple[Guarded, str]:
     """Return the file system that serves a remote path, and the path there. Raises `UsageError` if there is none."""
     import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
 
+    _quiet_loggers()
     try:
         filesystem, path = fsspec.core.url_to_fs(url)
     except ImportError as error:
@@ -274,6 +275,13 @@ def store_of(url: str) -> tuple[Guarded, str]:
     except Exception as error:
         raise store_failure(error) from error
     return Guarded(filesystem), path
+
+
+def _quiet_loggers() -> None:
+    """Silence warnings of libraries that come with each request, and are of no failure of it."""
+    import logging  # noqa: PLC0415 - rarely needed
+
+    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
 
 
 def _pinned(url: str) -> str:

@@ -92,6 +92,13 @@ class Server(LanguageServer):
                     self._publish(uri, checked, state.version)
         finally:
             del self.tasks[uri]
+            self._drop_finished()
+
+    def _drop_finished(self) -> None:
+        """Remove what pygls 2.1 keeps of each message for good, 2 kB for each edit."""
+        kept = getattr(self.protocol, "_request_futures", {})
+        for name in [name for name, future in kept.items() if future.done()]:
+            del kept[name]
 
     def _publish(self, uri: str, checked: Checked, version: int | None) -> None:
         positions = self.positions(checked.text)

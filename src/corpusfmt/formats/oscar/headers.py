@@ -89,7 +89,7 @@ def is_length(value: str) -> bool:
 
 
 def _column(values: list[str]) -> str:
-    return "".join([f"{value}\n" for value in values])
+    return "\n".join([*values, ""])
 
 
 def _all_ids(values: list[str]) -> bool:

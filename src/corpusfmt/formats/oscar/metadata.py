@@ -55,7 +55,7 @@ class MetadataScan:
         self._path = path
         self._language = language
         self._accepted = iso_639_3(language)
-        self._known_languages: dict[str, bool] = {}
+        self._known_languages: dict[str | None, bool] = {}
         self._judge = judge
         self._limit = max_line_bytes
         self._collect = collect
@@ -87,11 +87,12 @@ class MetadataScan:
         counted = all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records)
         if not (counted and are_right(headers)):
             return False
-        for number, each in enumerate(headers, line):
-            if each.languages is None:
-                self._note_missing(number, [LANGUAGES_HEADER])
-            else:
-                self._judge_languages(number, each.languages)
+        if not all(map(self._known_languages.get, {each.languages for each in headers})):
+            for number, each in enumerate(headers, line):
+                if each.languages is None:
+                    self._note_missing(number, [LANGUAGES_HEADER])
+                else:
+                    self._judge_languages(number, each.languages)
         self.found += len(records)
         self.rows.offsets += [record.offset for record in records]
         self.rows.counts += [record.nb_sentences for record in records]

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from corpusfmt.formats.general import bad_json, bad_text
 from corpusfmt.formats.oscar.headers import USUAL_HEADERS, Headers, clipped
 from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
+from corpusfmt.io.scan import count_lines, count_quotes
 from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
 
@@ -166,6 +167,6 @@ def usual_records(data: bytes) -> list[Record] | None:
     number = len(records)
     without = sum(record.headers.languages is None for record in records)
     whole_lines = data.startswith(b"{") and data.count(b"}\n{") == number - 1 and data.endswith((b"}\n", b"}"))
-    if not whole_lines or data.count(b"\n") not in (number, number - 1):
+    if not whole_lines or count_lines(data) not in (number, number - 1):
         return None
-    return records if data.count(b'"') == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None
+    return records if count_quotes(data) == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None

@@ -267,15 +267,14 @@ class TextScan:
         self.documents.gaps += gaps
 
     def _double_encoding(self, block: Block) -> None:
-        from corpusfmt.io.double_encoding import repair, suspect_lines  # noqa: PLC0415 - few texts come so far
+        from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far
 
         for number, byte, line in suspect_lines(block.data):
             text = line.decode("utf-8", "replace")
-            found = repair(text)
-            if found is None:
+            if not is_garbled(text):
                 continue
             self._double_encoded_lines += 1
-            if self._double_encoded is None:
+            if self._double_encoded is None and (found := repair(text)):
                 before = len(text[: found.start].encode())
                 at = self._at(block.line + number, block.byte + byte + before, before + 1)
                 self._double_encoded = at, found

@@ -55,7 +55,7 @@ class AddressFilter(Struct, frozen=True):
         """
         for each in (self.allow, self.deny):
             if each is not None and not is_container(folder / _box(each.sha256)):
-                with publish(folder / _box(each.sha256)) as file:
+                with publish(folder / _box(each.sha256), sync="data") as file:
                     container = ContainerWriter(file)
                     for key, section in _sections(_unchanged(each.path, each.sha256)):
                         container.add(key, section)
