@@ -681,6 +681,7 @@ PyObject* columns_of(const corpusfmt::Rows<Document>& found) {
 // The texts, joined by LFs, the place after each, and the rows without them.
 PyObject* texts_of(const corpusfmt::Rows<Document>& found, std::string_view lines) {
     std::string texts, others;
+    texts.reserve(lines.size());
     std::vector<int64_t> ends;
     for (const Document& row : found.rows) {
         if (!ends.empty()) texts += '\n';
