@@ -51,6 +51,13 @@ def test_bottomless_nesting_is_too_deep_whatever_follows(text: str) -> None:
         parsed_json(text)
 
 
+@pytest.mark.parametrize(("text", "ended"), [('{"a": [1 \n, ]}', "array"), ('[{"a": 1,\n}]', "object")])
+def test_a_trailing_comma_is_named_at_its_place(text: str, ended: str) -> None:
+    with pytest.raises(JsonFault, match=f"^illegal trailing comma before end of {ended}$") as raised:
+        parsed_json(text)
+    assert raised.value.column == text.index(",") + 1
+
+
 def test_a_string_without_its_end_is_looked_at_once() -> None:
     with pytest.raises(JsonFault, match="unterminated string"):
         parsed_json("[" * 100 + '"' + r"\"" * 500_000 + "[" * 100)

@@ -131,7 +131,7 @@ def misfits(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterato
     kinds = seen.settled
     if not kinds or expected.name == "other":
         return
-    if kinds & LONG and rounds:
+    if rounds and (seen.has(LONG) if expected.name == "json" else kinds & LONG):
         yield Misfit(VALUE_CHANGED, column, "floats of more than ten decimals", "ten decimals next to `json`", CHANGES)
     fits = _FITS.get(expected.name)
     if expected.name.startswith("timestamp["):

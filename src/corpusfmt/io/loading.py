@@ -6,11 +6,11 @@ A loader reads blocks of 10 MiB and the rest of the last line. The types of the 
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.model import Json
@@ -36,8 +36,10 @@ _FLOATS = FLOAT | FRACTION | LONG
 _MOST_KEYS = 1000
 _EXACT, _LEAST, _MOST = 2**53, -(2**63), 2**63 - 1
 _DECIMALS = 10
-_MAY_QUOTE = frozenset('0123456789-"[{tfn')
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?", re.ASCII)
+_SPACE = " \t\r\n"
+_may_quote = re.compile(r'[ \t\r\n]*+(?:[-0-9"[{]|true|false|null|NaN|Infinity)').match
+# The decoder of `datasets` takes a minus sign for a zero, and a point without digits.
+_NUMBER = re.compile(r"(?:-?\d+|-)(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
 _TIME = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
 )
@@ -183,22 +185,22 @@ class Looking(Seen):
 
     def _note_text(self, text: str) -> None:
         super()._note_text(text)
-        if text[:1] in _MAY_QUOTE and not self.kinds & QUOTING and _is_json(text):
+        if not self.kinds & QUOTING and _may_quote(text) and _is_json(text):
             self.kinds |= QUOTING
 
     def _telling(self, texts: Sequence[str]) -> Iterable[str]:
         if not self.kinds & TEXT:
             return super()._telling(texts)
-        return () if self.kinds & QUOTING else {text for text in texts if text[:1] in _MAY_QUOTE}
+        return () if self.kinds & QUOTING else {text for text in texts if _may_quote(text)}
 
 
 def _is_json(text: str) -> bool:
     """Return whether a text is JSON, as tolerantly as loaders read it."""
-    if _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text.strip(_SPACE)):
         return True
     try:
-        msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        json.loads(text, strict=False)
+    except (ValueError, RecursionError):
         return False
     return True
 

@@ -147,7 +147,7 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
     try:
         found = _decoding.decoded(text)
     except json.JSONDecodeError as error:
-        raise JsonFault(_reason(error, text), error.pos + 1) from error
+        raise _syntax_fault(error, text) from error
     _refuse_surrogates(text, found.value)
     if infinite := _decoding.infinite:
         columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
@@ -221,6 +221,18 @@ def _is_exact(digits: str, value: float) -> bool:
     if significant <= _DIGITS_OF_DOUBLES or written == Decimal(repr(value)):
         return True
     return written == (Decimal(value) if significant > _MOST_DIGITS else Decimal(f"{value:.{significant - 1}e}"))
+
+
+#: What Python before 3.13 says where a comma precedes the end, and what that is the end of.
+_AFTER_COMMA = {"}": ("Expecting property name enclosed in double quotes", "object"), "]": ("Expecting value", "array")}
+
+
+def _syntax_fault(error: json.JSONDecodeError, text: str) -> JsonFault:
+    expected, ended = _AFTER_COMMA.get(text[error.pos : error.pos + 1], ("", ""))
+    before = text[: error.pos].rstrip(" \t\r\n")
+    if error.msg == expected and before.endswith(","):
+        return JsonFault(f"illegal trailing comma before end of {ended}", len(before))
+    return JsonFault(_reason(error, text), error.pos + 1)
 
 
 def _reason(error: json.JSONDecodeError, text: str) -> str:
