@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,6 +111,12 @@ def checked(block: re.Match[str]) -> None:
         list(yaml.safe_load_all(code))
     elif language in _PARSERS:
         parsed(block)
+    elif language == "lua":
+        # Debian: lua5.4. Elsewhere this is the one language that is not checked.
+        if parser := shutil.which("luac5.4") or shutil.which("luac"):
+            done = subprocess.run([parser, "-p", "-"], input=code.encode(), capture_output=True, check=False)
+            if done.returncode:
+                raise Wrong(f"{done.stderr.decode()} in\n{code}")
     elif language == "sh" or code.startswith("$ "):
         script = code if language == "sh" else "".join(re.findall(r"^\$ ((?:.*\\\n)*.*\n)", code, re.MULTILINE))
         if wrong := list(faults(script)):

@@ -229,17 +229,22 @@ def _join(root: str, path: str) -> str:
     return posixpath.normpath(joined) if path.startswith("../") else joined
 
 
-def share(text: str | None) -> float | None:
-    """Return a share between 0 and 1 from `1%` or `0.01`."""
+_MOST_DIGITS = 20
+
+
+def sample_size(text: str | None) -> float | None:
+    """Return a number of documents from `1000`, or a share below 1 from `1%` or `0.01`; None for everything."""
     if text is None:
         return None
+    if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS and int(text):
+        return int(text)
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise UsageError(f"--sample is {clipped(text)!r}, expected a share like 1% or 0.01")
-    return value
+        raise UsageError(f"--sample is {clipped(text)!r}, expected a number of documents, or a share like 1% or 0.01")
+    return value if value < 1 else None
 
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}

@@ -26,8 +26,8 @@ from corpusfmt.cli.inputs import (
     field_names,
     judged_by,
     maps_of,
+    sample_size,
     settings_of,
-    share,
 )
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
@@ -92,11 +92,13 @@ Baseline = Annotated[
 ]
 Fail = Annotated[FailOn | None, typer.Option("--fail-on", help="Least severity for exit status 1 (default: error).")]
 Sample = Annotated[
-    str | None, typer.Option(metavar="SHARE", help="Check only a share of the shards, like 1%, and say which.")
+    str | None,
+    typer.Option(
+        metavar="N|SHARE", help="Check only so many documents, or a share of the shards, like 1%, and say which."
+    ),
 ]
 Seed = Annotated[
-    int | None,
-    typer.Option(metavar="S", min=0, help="Choose the shards of --sample by S (default: the same each time)."),
+    int | None, typer.Option(metavar="S", min=0, help="Choose the --sample by S (default: the same each time).")
 ]
 RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not checked.")]
 FailFast = Annotated[
@@ -202,7 +204,7 @@ def command(
         known=[(*key, count) for key, count in known.occurrences.items()],
         fail_on=fail_on or _fail_on(settings.fail_on),
         require_complete=require_complete,
-        sample=share(sample),
+        sample=sample_size(sample),
         seed=_seed(seed, sample),
         maps=(settings.map if data or maps else {}) | maps_of(maps),
         follow_links=follow_links or settings.follow_links,
@@ -348,6 +350,10 @@ def _write_part(
     kind, _, path = reports[0].partition("=") if len(reports) == 1 else ("", "", "")
     if kind != _PART or path in {"", "-"}:
         raise UsageError("--shard writes a part of a report, and nothing else: add --report part=FILE alone")
+    if asked.sample is not None and asked.sample >= 1:
+        raise UsageError(
+            "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
+        )
     asked.refuse_stores()
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, asked)
@@ -363,7 +369,7 @@ def _seed(seed: int | None, sample: str | None) -> int:
     from corpusfmt.engine.validate import SEED
 
     if seed is not None and sample is None:
-        raise UsageError("--seed chooses the shards of a sample: add --sample SHARE, like 1%, or remove it")
+        raise UsageError("--seed chooses a sample: add --sample, like 1000 or 1%, or remove it")
     if seed is not None and seed >= 2**63:
         raise UsageError(f"--seed is {seed}, expected a number below 2**63")
     return SEED if seed is None else seed
@@ -378,6 +384,8 @@ def _say_sample(report: Report) -> None:
         coverage, shards = report.coverage, found["shards"]
         more = f" and {coverage.shards_seen - _MOST_NAMED:,} more" if coverage.shards_seen > _MOST_NAMED else ""
         seen = f"{coverage.shards_seen:,} of {plural(coverage.shards_total, 'shard')}"
+        if "documents" in found:
+            seen = f"{plural(coverage.documents, 'document')} in {seen}"
         summarise(f"Sample of {seen} (--seed {found['seed']}): {', '.join(shards[:_MOST_NAMED])}{more}")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import tempfile
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from corpusfmt.engine.executors import default_jobs, executor_factory, placed, p
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
+from corpusfmt.engine.sampling import Sample, sample_of
 from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
@@ -124,7 +124,7 @@ def validate(
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
     or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `fields` name fields of
     rows, such as `text_field`, as for `convert`. With `jobs` None the input
-    decides the number of workers. `sample` is the share of shards to check, chosen by `seed`; the report says so, and in
+    decides the number of workers. `sample` is the share of shards to check, or from 1 on the number of documents, chosen by `seed`; the report says so, and in
     `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
     copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
@@ -168,11 +168,12 @@ def validate(
     return report
 
 
-def note_sample(report: Report, share: float | None, seed: int) -> None:
+def note_sample(report: Report, wanted: float | None, seed: int) -> None:
     """Add to a report which shards were checked, each by its first file, if they are a sample."""
     if report.coverage.sampled:
         listed = [each.paths[0] for each in report.shards[:_MOST_LISTED] if each.paths]
-        report.results["sample"] = {"share": share, "seed": seed, "shards": listed}
+        drawn = {"documents": int(wanted)} if wanted is not None and wanted >= 1 else {"share": wanted}
+        report.results["sample"] = {**drawn, "seed": seed, "shards": listed}
 
 
 def examine(
@@ -279,10 +280,9 @@ def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examin
 
 def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
     fmt, options, part = run.fmt, run.options, run.part
-    shards = _sampled(plan.shards, run.sample, run.seed)
-    coverage = plan.coverage
+    sample = sample_of(fmt, plan.shards, run.sample, run.seed)
+    shards, coverage = sample.shards, plan.coverage
     coverage.shards_total = len(plan.shards)
-    coverage.sampled = len(shards) < len(plan.shards)
     is_stopped = _stops(run, plan.tally, manifest_judge.tally)
     positions = () if is_stopped else part.shards_here(shards)
     sizes = [shards[position].size for position in positions]
@@ -291,21 +291,26 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     scratch = options.scratch
     assert scratch is not None
     with ShardProgress(run.progress, sizes) as shown:
-        checks = _checks(run, shards, positions, release is not None, open_executor, workers, shown)
+        checks = _checks(run, sample, positions, release is not None, open_executor, workers, shown)
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         looked: dict[str, Looked] = {}
-        facts, checked, is_whole = _merged(run, plan, len(shards), results, release, looked)
-        if is_stopped := is_stopped or _stops(run, plan.tally):
-            checks.close()
-        if part.judges and not is_stopped:
+        facts, checked, is_whole = _merged(run, plan, sample, results, release, looked)
+        checks.close()
+        is_stopped = is_stopped or _stops(run, plan.tally)
+        coverage.sampled = sample.is_part(len(checked), len(plan.shards))
+        if part.judges and not is_stopped and not sample.counts:
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
-        if is_whole and not is_stopped:
-            _judge_files(run, root, plan, shards, looked, release, manifest_judge, open_executor, workers)
+        if is_whole and not is_stopped and not sample.counts:
+            _judge_files(
+                run, root, plan, shards[: len(checked)], looked, release, manifest_judge, open_executor, workers
+            )
         part.keep(scratch, run.meter.read - before)
     if is_stopped:
         coverage.gap(".", _left(coverage, len(shards)), STOPPED)
+    elif sample.counts:
+        coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
     return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
@@ -313,7 +318,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
 
 def _checks(
     run: _Run,
-    shards: Sequence[Shard],
+    sample: Sample,
     positions: Sequence[int],
     hashing: bool,
     open_executor: Callable[[], Executor],
@@ -321,17 +326,17 @@ def _checks(
     shown: ShardProgress,
 ) -> Generator[Outcome]:
     """Check the shards at some positions, given in order; yield each with its result."""
-    options = run.options
+    options, shards = run.options, sample.shards
     known = options.grading.known
     # A baseline may be large: a worker gets only the part about its shard.
     alone = replace(options, grading=replace(options.grading, known={}, stops=run.fail_fast))
     tasks = [(shard, known) for shard in shards] if len(shards) == 1 else _divided(known, shards)
     wanted = frozenset(positions)
     kept = None
-    if run.cache is not None:
+    if run.cache is not None and not sample.counts:
         kept = run.cache.for_run(run.fmt, [shards[position] for position in positions], alone, run.engine)
     results = run_tasks(
-        partial(_check_task, run.fmt.name, alone, hashing, kept),
+        partial(_check_task, run.fmt.name, alone, hashing, kept, replace(sample, shards=())),
         (task for position, task in enumerate(tasks) if position in wanted),
         open_executor,
         window=workers * RESULTS_WAITING_A_WORKER,
@@ -384,12 +389,12 @@ def _paths(shards: Sequence[Shard]) -> Iterator[str]:
 def _merged(
     run: _Run,
     plan: Plan,
-    number: int,
+    sample: Sample,
     results: Iterator[Outcome],
     release: Release | None,
     looked: dict[str, Looked],
 ) -> tuple[list[object], list[Checked], bool]:
-    """Take what the checks of a number of shards gave; return their facts, what was checked, and whether that is all.
+    """Take what the checks of a sample gave; return their facts, what was checked, and whether that is all.
 
     What they have looked at goes into `looked`.
     """
@@ -409,9 +414,11 @@ def _merged(
                 release.take(shard, result)
             if _stops(run, plan.tally):
                 return facts, checked, False
+            if coverage.documents >= sample.most:
+                break
     except LimitReached as limit:
         judge = fmt.judge(run.options, plan.version, ".")
-        reason = f"{limit.reason}; {coverage.shards_seen:,} of {number:,} shards were read"
+        reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(sample.shards):,} shards were read"
         judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
         plan.tally.merge(judge.tally)
         return facts, checked, False
@@ -480,10 +487,10 @@ def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Kno
 
 
 def _check_task(
-    format_name: str, options: CheckOptions, hashing: bool, kept: Kept | None, task: tuple[Shard, Known]
+    format_name: str, options: CheckOptions, hashing: bool, kept: Kept | None, sample: Sample, task: tuple[Shard, Known]
 ) -> ShardResult:
     shard, known = task
-    options = replace(options, grading=replace(options.grading, known=known))
+    options = sample.options(shard, replace(options, grading=replace(options.grading, known=known)))
     began = time.monotonic()
     if kept is None:
         result = _checked(format_name, shard, hashing, options)
@@ -531,16 +538,6 @@ def _ended(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died | Lat
 
 def _place(shard: Shard) -> str:
     return next((entry.path for entry in shard.files.values()), shard.name)
-
-
-def _sampled(shards: Sequence[Shard], share: float | None, seed: int) -> Sequence[Shard]:
-    if share is None or share >= 1 or not shards:
-        return shards
-    if share <= 0:
-        raise UsageError(f"sample is {share:g}, expected a share above 0, like 0.01")
-    count = max(1, round(len(shards) * share))
-    chosen = set(random.Random(seed).sample(range(len(shards)), count))
-    return [shard for number, shard in enumerate(shards) if number in chosen]
 
 
 def _existing(path: str | Path | None) -> str | None:

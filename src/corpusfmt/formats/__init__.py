@@ -24,6 +24,7 @@ from corpusfmt.formats.parts import Writer
 from corpusfmt.formats.recordsets import OpenRecords
 from corpusfmt.formats.sniff import other_shape
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.draw import Draw
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.looking import Looked
@@ -90,6 +91,8 @@ class CheckOptions(Struct, frozen=True):
     max_line_bytes: int = MAX_LINE_BYTES
     max_per_rule: int = 10
     scratch: Path | None = None
+    #: The rows to check, if not all are.
+    drawn: Draw | None = None
     reading: ReadOptions = ReadOptions()
     limits: Limits = DEFAULT_LIMITS
     #: Local copies of files that a description names, by the `@id` or name of the file or file set.
@@ -309,6 +312,8 @@ class Format(Struct, frozen=True):
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
     mends: Callable[[Entry, CheckOptions], Iterator[Mend]] | None = None
+    #: The role of the file in a shard whose lines are documents that can be checked apart, "" if there is none.
+    documents_role: str = ""
     #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
     reads_only_its_files: bool = False
     #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.

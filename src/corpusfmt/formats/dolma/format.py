@@ -5,7 +5,7 @@ from __future__ import annotations
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.describe import DESCRIBERS
-from corpusfmt.formats.dolma.layout import detect, plan
+from corpusfmt.formats.dolma.layout import DOCUMENTS, detect, plan
 from corpusfmt.formats.dolma.mend import mends
 from corpusfmt.formats.dolma.read import attribute_sets, read, texts
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
@@ -20,6 +20,7 @@ FORMAT = Format(
     plan=plan,
     check=check,
     reads_only_its_files=True,
+    documents_role=DOCUMENTS,
     finish=finish,
     reader=Reader(
         read,

@@ -8,6 +8,7 @@ from corpusfmt.formats.jsonl.layout import detect, finish, plan
 from corpusfmt.formats.jsonl.records import ROWS
 from corpusfmt.formats.jsonl.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.origin import restored
+from corpusfmt.formats.rows.reading import ROWS as ROLE
 from corpusfmt.formats.rows.writing import rows_writer
 
 FORMAT = Format(
@@ -19,6 +20,7 @@ FORMAT = Format(
     plan=plan,
     check=ROWS.check,
     reads_only_its_files=True,
+    documents_role=ROLE,
     finish=finish,
     facts=tuple[str, str],
     reader=Reader(ROWS.read, by_row=True, source_name="jsonl", names_fields=True, has_columns=True),

@@ -7,6 +7,7 @@ from corpusfmt.formats.oscar2.describe import DESCRIBERS
 from corpusfmt.formats.oscar2.layout import detect, plan
 from corpusfmt.formats.oscar2.read import RECORDS
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
+from corpusfmt.formats.rows.reading import ROWS
 
 FORMAT = Format(
     name="oscar2",
@@ -17,6 +18,7 @@ FORMAT = Format(
     plan=plan,
     check=RECORDS.check,
     reads_only_its_files=True,
+    documents_role=ROWS,
     reader=Reader(RECORDS.read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,

@@ -77,7 +77,7 @@ def judge_names(files: Iterable[Entry], judge: Judge) -> None:
 
 
 class RowFile:
-    """One file of rows, read to its end once.
+    """One file of rows, read to its end once; if rows are drawn, only these are yielded.
 
     Afterwards, `whole` is whether every row was read; `bytes` is the size of the file.
     """
@@ -89,9 +89,13 @@ class RowFile:
         self._entry = entry
         self._judge = judge
         self._max_line_bytes = options.max_line_bytes
+        self._draw = options.drawn
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a corrupt stream is reported, never raised."""
+        return self._all_blocks() if self._draw is None else self._draw.of(self._all_blocks())
+
+    def _all_blocks(self) -> Iterator[Block | LongLine]:
         try:
             with self._entry.open() as file:
                 yield from self._blocks_of(file)

@@ -153,6 +153,7 @@ def row_format(
         plan=there.plan,
         check=rows.check,
         reads_only_its_files=True,
+        documents_role=ROWS,
         facts=tuple[str, Any],
         reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},
