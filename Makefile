@@ -143,7 +143,7 @@ browser: $(VENV)/.develops
 	else $(MAKE) --no-print-directory $(BROWSER)/.installed && \
 	  if $(MAKE) --no-print-directory $(PAGE)/.installed; then rm -rf $(PAGE)/site && PYTHONPATH=docs $(BIN)/python -m website.inbrowser $(PAGE) $(PAGE)/site; \
 	  else echo "not run: the page that validates in the browser, because Pyodide or its wheels cannot be fetched"; rm -rf $(PAGE)/site; fi && \
-	  CORPUSFMT_PAGE=$$(cd $(PAGE)/site 2>/dev/null && pwd) CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest tests/browser; fi
+	  CORPUSFMT_PAGE=$$(cd $(PAGE)/site 2>/dev/null && pwd) CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -s tests/browser; fi
 
 ## Take the screenshots of a report and of a datasheet that the docs show.
 screenshots: $(VENV)/.develops $(BROWSER)/.installed

@@ -32,7 +32,7 @@ _DOCUMENT_BYTES = 128
 _NUMBERS_AT_A_TIME = 1 << 10
 # How many documents and different labels wait to be added to their groups.
 _MOST_LENGTHS, _MOST_LABELS = 1 << 16, 1 << 12
-_KEYS_A_RUN = 1 << 20
+_KEYS_A_RUN = 1 << 18
 # Larger numbers are no confidence, and their sum may not be finite.
 _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 #: In the scratch folder: folders of hashes and of domains, and the file of the tokenizer.

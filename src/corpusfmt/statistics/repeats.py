@@ -6,18 +6,21 @@ import heapq
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from corpusfmt.io.keys import Place, repeated
+from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.model import BadInput, Document
 from corpusfmt.statistics.count import Part, documents_of
 from corpusfmt.statistics.sizes import Repeats
 from corpusfmt.wording import clipped
+
+# For sorting, in bytes; more only if there would be more than some dozens of ranges of hashes, for each of which all runs are read.
+_LEAST_MEMORY = 24 * 1024 * 1024
 
 
 def repeats_in(folder: Path, compared: int, parts: Sequence[Part] = (), most: int = 0) -> Repeats:
     """Return the repeats among the hashes in a folder, with the `most` most repeated lines of `parts`."""
     found = Repeats(compared)
     largest: list[tuple[int, Place]] = []
-    for group in repeated(folder):
+    for group in repeated(folder, min(DEFAULT_MEMORY, max(_LEAST_MEMORY, compared))):
         found.repeated += len(group) - 1
         if most:
             shard, row = next(iter(group))

@@ -208,11 +208,11 @@ inline size_t space_before(std::string_view raw, size_t at = 0) {  // the length
 inline Kind kind_of_text(std::string_view raw) {
     const char first = raw.empty() ? 'a' : raw[0];
     if (first <= 'f' && ((is_digit(first) | (first == '-')) & !begins_like_word(raw))) return kind_of_number(raw);
-    if (std::string_view("tfnNI-").find(first) != std::string_view::npos) {
+    if (first == 't' || first == 'f' || first == 'n' || first == 'N' || first == 'I' || first == '-') {
         const std::string_view start = raw.substr(0, 4), words = "true fals null NaN Infi -Inf";
         return words.find(start.substr(0, start[0] == 'N' ? 3 : 4)) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
     }
-    if (const size_t spaces = space_before(raw)) return kind_of_text(raw.substr(spaces)) == kText ? kText : kUnsure;
+    if (const size_t spaces = first == ' ' || first == '\\' ? space_before(raw) : 0) return kind_of_text(raw.substr(spaces)) == kText ? kText : kUnsure;
     if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
     if (first != '[' && first != '{' && (first != '\\' || raw[1] != '"')) return kText;
     const std::string_view end = raw.substr(raw.size() - std::min<size_t>(raw.size(), 6));
@@ -681,6 +681,7 @@ PyObject* columns_of(const corpusfmt::Rows<Document>& found) {
 // The texts, joined by LFs, the place after each, and the rows without them.
 PyObject* texts_of(const corpusfmt::Rows<Document>& found, std::string_view lines) {
     std::string texts, others;
+    texts.reserve(lines.size());
     std::vector<int64_t> ends;
     for (const Document& row : found.rows) {
         if (!ends.empty()) texts += '\n';
