@@ -16,7 +16,7 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 from corpusfmt.engine import cache as module
 from corpusfmt.engine import validate as validating
-from corpusfmt.engine.cache import FOLDER, Cache
+from corpusfmt.engine.keeping import FOLDER, Cache
 from corpusfmt.engine.validate import validate
 from corpusfmt.formats import formats
 from corpusfmt.io.limits import Limits

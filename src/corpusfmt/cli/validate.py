@@ -38,8 +38,8 @@ from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
     from corpusfmt.engine.arrays import Share
-    from corpusfmt.engine.cache import Cache
     from corpusfmt.engine.config import Config
+    from corpusfmt.engine.keeping import Cache
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
 
@@ -285,7 +285,7 @@ def _keeps(option: bool | None, settings: Config) -> Keeps:
 def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
         return None
-    from corpusfmt.engine.cache import FOLDER, WORTH_KEEPING, Cache
+    from corpusfmt.engine.keeping import FOLDER, WORTH_KEEPING, Cache
 
     data = [entry.url for _, entry in inputs if not entry.is_remote]
     is_asked = keeps is Keeps.ALL

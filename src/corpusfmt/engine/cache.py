@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -30,8 +30,9 @@ from msgspec.structs import replace
 from corpusfmt._resources import resource
 from corpusfmt._version import VERSION
 from corpusfmt.engine.installed import requirements, version_of
+from corpusfmt.engine.keeping import Cache, can_be_kept
 from corpusfmt.engine.parts import Result, digest_of_rules, record_of
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult, formats
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
@@ -41,9 +42,6 @@ from corpusfmt.io.publish import PARTIAL_PREFIX, create_bytes, publish_bytes
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
 from corpusfmt.report.machine import dumped
 
-FOLDER = ".corpusfmt_cache"
-#: Checking fewer bytes takes about as long as looking whether they have changed.
-WORTH_KEEPING = 64 << 20
 #: Most bytes of all entries; the least recently used ones are removed.
 MOST_BYTES = 500_000_000
 _MOST_BYTES_OF_AN_ENTRY = 64 << 20
@@ -62,67 +60,46 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     scratch: dict[str, str]
 
 
-class Cache(Struct, frozen=True):
-    """A folder of entries; crosses processes. Nothing is kept of a run over less than `least` bytes.
+def kept(cache: Cache, fmt: Format, options: CheckOptions) -> Kept | None:
+    """Return the entries of a run with these options, None if there can be no cache. Raises `UsageError` if one is asked for."""
+    try:
+        key, code = _opened(cache), _digest_of_code()
+    except (UsageError, OSError) as error:
+        if cache.is_asked:
+            raise UsageError(f"--cache: {error}") from error
+        return None
+    columns = options.reading.columns
+    common = replace(
+        options,
+        grading=replace(options.grading, known={}),
+        scratch=None,
+        blocklist=None,
+        limits=replace(options.limits, ends=None),
+        maps={},
+    )
+    about = [
+        VERSION,
+        code,
+        _libraries(),
+        fmt.name,
+        digest_of_rules(fmt, options),
+        None if columns is None else load_columns(columns).digest,
+        to_builtins(common),
+    ]
+    return Kept(cache, key, hashlib.sha256(dumped(about).encode()).hexdigest())
 
-    It must not be inside the `data`. If it `is_asked` for, there is an error if there can be none.
-    """
 
-    folder: Path
-    data: Sequence[str]
-    least: int = WORTH_KEEPING
-    is_asked: bool = False
-
-    def for_run(self, fmt: Format, shards: Sequence[Shard], options: CheckOptions, engine: str | None) -> Kept | None:
-        """Return the entries for shards that are checked with these options, None if none of them can be kept.
-
-        Raises `UsageError`.
-        """
-        is_here = engine in {None, "serial", "processes"}
-        # With a cache, a run would read less, and come to another end.
-        is_counted = options.limits.max_total_bytes is not None
-        sizes = [shard.size for shard in shards if _can_be_kept(shard)]
-        if not is_here or is_counted or not fmt.reads_only_its_files or not sizes or sum(sizes) < self.least:
-            return None
-        if fmt.name not in formats():  # asked last: it imports all formats
-            return None
-        try:
-            key, code = self._opened(), _digest_of_code()
-        except (UsageError, OSError) as error:
-            if self.is_asked:
-                raise UsageError(f"--cache: {error}") from error
-            return None
-        columns = options.reading.columns
-        common = replace(
-            options,
-            grading=replace(options.grading, known={}),
-            scratch=None,
-            blocklist=None,
-            limits=replace(options.limits, ends=None),
-            maps={},
-        )
-        about = [
-            VERSION,
-            code,
-            _libraries(),
-            fmt.name,
-            digest_of_rules(fmt, options),
-            None if columns is None else load_columns(columns).digest,
-            to_builtins(common),
-        ]
-        return Kept(self, key, hashlib.sha256(dumped(about).encode()).hexdigest())
-
-    def _opened(self) -> bytes:
-        """Return the user's key, after making the folder and the key if they are missing. Raises `UsageError` or `OSError`."""
-        if any(is_inside(self.folder, os.path.realpath(each)) for each in self.data):
-            raise UsageError(f"{self.folder} would be part of the data: run from another folder")
-        # A link would let data decide where files are written and removed.
-        if self.folder.is_symlink() or (self.folder.exists() and not is_ours(self.folder)):
-            raise UsageError(f"{self.folder} is a link, or the folder of another user: remove it")
-        self.folder.mkdir(exist_ok=True)
-        if not (self.folder / ".gitignore").exists():
-            publish_bytes(self.folder / ".gitignore", b"# Made by corpusfmt.\n*\n", sync="none")
-        return _key()
+def _opened(cache: Cache) -> bytes:
+    """Return the user's key, after making the folder and the key if they are missing. Raises `UsageError` or `OSError`."""
+    if any(is_inside(cache.folder, os.path.realpath(each)) for each in cache.data):
+        raise UsageError(f"{cache.folder} would be part of the data: run from another folder")
+    # A link would let data decide where files are written and removed.
+    if cache.folder.is_symlink() or (cache.folder.exists() and not is_ours(cache.folder)):
+        raise UsageError(f"{cache.folder} is a link, or the folder of another user: remove it")
+    cache.folder.mkdir(exist_ok=True)
+    if not (cache.folder / ".gitignore").exists():
+        publish_bytes(cache.folder / ".gitignore", b"# Made by corpusfmt.\n*\n", sync="none")
+    return _key()
 
 
 class Kept(Struct, frozen=True):
@@ -136,7 +113,7 @@ class Kept(Struct, frozen=True):
         self, fmt: Format, shard: Shard, options: CheckOptions, check: Callable[[CheckOptions], ShardResult]
     ) -> ShardResult:
         """Return what an earlier check of the same bytes gave, or else what `check` gives, which is kept."""
-        if not _can_be_kept(shard):
+        if not can_be_kept(shard):
             return check(options)
         place = self._place_of(shard, options)
         found = self._found(place, fmt, shard, options.scratch)
@@ -245,10 +222,6 @@ class Kept(Struct, frozen=True):
             with suppress(OSError):
                 os.unlink(path)  # noqa: PTH108
             left -= size
-
-
-def _can_be_kept(shard: Shard) -> bool:
-    return bool(shard.files) and not any(each.is_remote or each.is_barred for each in shard.files.values())
 
 
 @cache

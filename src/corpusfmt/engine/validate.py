@@ -50,7 +50,8 @@ from corpusfmt.rules import STOPPED, FirstError, Grading, Judge, Override, selec
 from corpusfmt.wording import plural, unknown
 
 if TYPE_CHECKING:
-    from corpusfmt.engine.cache import Cache, Kept
+    from corpusfmt.engine.cache import Kept
+    from corpusfmt.engine.keeping import Cache
 
 #: What chooses the shards of a sample, unless something else is asked for.
 SEED = 20181112

@@ -244,9 +244,7 @@ void append_big_endian(std::string& bytes, uint64_t word) {
 std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
     std::vector<Key> keys(digests.size() / (words * sizeof(uint64_t)));
     const auto* at = reinterpret_cast<const unsigned char*>(digests.data());
-    for (size_t line = 0; line < keys.size(); ++line, at += words * sizeof(uint64_t)) {
-        keys[line] = {big_endian(at), words > 1 ? big_endian(at + sizeof(uint64_t)) : 0, line};
-    }
+    for (size_t line = 0; line < keys.size(); ++line, at += words * 8) keys[line] = {big_endian(at), words > 1 ? big_endian(at + 8) : 0, line};
     std::stable_sort(keys.begin(), keys.end(), is_before);
     return keys;
 }
@@ -413,9 +411,7 @@ PyObject* wet_records(PyObject*, PyObject* arguments) try {
     std::vector<int64_t> ends;
     int64_t end = 0;
     const auto lacks_end = [](std::string_view text) { return !text.empty() && text.back() != '\n'; };
-    for (const Record& record : found.conversions) {
-        ends.push_back(end += static_cast<int64_t>(record.text.size()) + lacks_end(record.text));
-    }
+    for (const Record& each : found.conversions) ends.push_back(end += static_cast<int64_t>(each.text.size()) + lacks_end(each.text));
     Owned text(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(end)));
     char* out = text ? PyBytes_AsString(text.get()) : nullptr;
     for (const Record& record : found.conversions) {

@@ -198,10 +198,10 @@ inline bool begins_like_word(std::string_view raw) {
     return letters & ~escapes;
 }
 
-inline size_t space_before(std::string_view raw, size_t at = 0) {  // the length of spaces and their escapes
-    const auto step = [&] { return raw.substr(at, 2); };
-    while (step().substr(0, 1) == " " || step() == "\\n" || step() == "\\t" || step() == "\\r") at += raw[at] == ' ' ? 1 : 2;
-    return at;
+inline std::string_view without_space(std::string_view raw) {  // nor escapes of space, at its beginning
+    const auto is_escape = [&] { return raw.size() > 1 && raw[0] == '\\' && (raw[1] == 'n' || raw[1] == 't' || raw[1] == 'r'); };
+    while (raw.substr(0, 1) == " " || is_escape()) raw.remove_prefix(raw[0] == ' ' ? 1 : 2);
+    return raw;
 }
 
 // What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`.
@@ -212,7 +212,7 @@ inline Kind kind_of_text(std::string_view raw) {
         const std::string_view start = raw.substr(0, 4), words = "true fals null NaN Infi -Inf";
         return words.find(start.substr(0, start[0] == 'N' ? 3 : 4)) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
     }
-    if (const size_t spaces = first == ' ' || first == '\\' ? space_before(raw) : 0) return kind_of_text(raw.substr(spaces)) == kText ? kText : kUnsure;
+    if (const auto bare = without_space(raw); bare.size() < raw.size()) return kind_of_text(bare) == kText ? kText : kUnsure;
     if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
     if (first != '[' && first != '{' && (first != '\\' || raw[1] != '"')) return kText;
     const std::string_view end = raw.substr(raw.size() - std::min<size_t>(raw.size(), 6));
