@@ -160,7 +160,7 @@ def test_details_are_called_as_in_the_command(tmp_path: Path) -> None:
 def test_a_detail_that_there_is_not_or_that_cannot_be(tmp_path: Path) -> None:
     corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT]})
     for name in ("nmae", "datePublished", "version"):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):
+        with pytest.raises(TypeError, match=f"nexpected keyword argument '{name}'"):
             corpusfmt.describe(corpus, **{name: "x"})  # type: ignore[arg-type]
     wrong: list[tuple[dict[str, Any], str]] = [
         ({"date_published": "soon"}, "--date-published is 'soon', expected a date like 2024-01-31"),

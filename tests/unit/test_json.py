@@ -36,6 +36,32 @@ def nested(levels: int, inside: str) -> str:
     return '[{"a":' * (levels // 2) + "[" * (levels % 2) + inside + "]" * (levels % 2) + "}]" * (levels // 2)
 
 
+@given(
+    st.lists(st.sampled_from(["[", "[" * MAX_DEPTH, "]", "{", "}", '"', "\\", '\\"', '"]"', "é", "1,"]), max_size=12)
+)
+def test_levels_are_counted_outside_of_strings_alone(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    depth = deepest = 0
+    is_inside = is_escaped = False
+    for character in text:
+        if is_inside:
+            is_inside = is_escaped or character != '"'
+            is_escaped = character == "\\" and not is_escaped
+        elif character == "\\":
+            return  # an error, up to which alone the text is decoded
+        elif character == '"':
+            is_inside = True
+        else:
+            depth += (character in "[{") - (character in "]}")
+            deepest = max(deepest, depth)
+    try:
+        parsed_json(text)
+        is_too_deep = False
+    except JsonFault as error:
+        is_too_deep = isinstance(error, DepthFault)
+    assert is_too_deep == (deepest > MAX_DEPTH)
+
+
 @pytest.mark.parametrize("inside", ["", "1", '"["'])
 def test_as_many_levels_as_are_documented(inside: str) -> None:
     inside = f"[{inside}]"

@@ -229,11 +229,11 @@ def test_a_sample_has_at_least_one_shard(share: float, seen: int, tmp_path: Path
     assert (coverage.shards_seen, coverage.shards_total, coverage.sampled) == (seen, 4, seen < 4)
 
 
-@pytest.mark.parametrize("share", [0.0, -0.5])
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5])
 def test_a_sample_of_nothing_is_refused(share: float, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         corpusfmt.validate(documents(tmp_path, "a"), sample=share)
-    assert str(raised.value) == f"sample is {share:g}, expected a share above 0, like 0.01"
+    assert str(raised.value) == f"sample is {share:g}, expected from 1 to 100,000 documents, or a share like 0.01"
 
 
 def test_formats_are_asked_in_the_order_in_which_they_are_likely(

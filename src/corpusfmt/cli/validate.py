@@ -350,7 +350,7 @@ def _write_part(
     kind, _, path = reports[0].partition("=") if len(reports) == 1 else ("", "", "")
     if kind != _PART or path in {"", "-"}:
         raise UsageError("--shard writes a part of a report, and nothing else: add --report part=FILE alone")
-    if asked.sample is not None and asked.sample >= 1:
+    if isinstance(asked.sample, int):
         raise UsageError(
             "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
         )

@@ -38,14 +38,14 @@ class Sample(Struct, frozen=True):
 
 
 def sample_of(fmt: Format, shards: Sequence[Shard], wanted: float | None, seed: int) -> Sample:
-    """Return what to check: everything, a share below 1, or a number of documents. Raises `UsageError`."""
-    if wanted is not None and not 0 < wanted <= MOST_DOCUMENTS:
+    """Return what to check: everything, a share, or, if it is an integer, a number of documents. Raises `UsageError`."""
+    if wanted is not None and not 0 < wanted <= (MOST_DOCUMENTS if isinstance(wanted, int) else 1):
         raise UsageError(f"sample is {wanted:g}, expected from 1 to {MOST_DOCUMENTS:,} documents, or a share like 0.01")
     if wanted is None or not shards:
         return Sample(shards, seed)
-    if wanted < 1:
-        return Sample(_chosen(shards, max(1, round(len(shards) * wanted)), seed), seed)
-    return _of_documents(fmt, shards, int(wanted), seed)
+    if isinstance(wanted, int):
+        return _of_documents(fmt, shards, wanted, seed)
+    return Sample(_chosen(shards, max(1, round(len(shards) * wanted)), seed), seed)
 
 
 def _chosen(shards: Sequence[Shard], count: int, seed: int) -> list[Shard]:

@@ -125,8 +125,8 @@ def validate(
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
     or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `fields` name fields of
     rows, such as `text_field`, as for `convert`. With `jobs` None the input
-    decides the number of workers. `sample` is the share of shards to check, or from 1 on the number of documents, chosen by `seed`; the report says so, and in
-    `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
+    decides the number of workers. `sample` is the share of shards to check, up to 1.0, or, if it is an integer, the number of documents, chosen by
+    `seed`; the report says so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
     copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
     one of `limits` is incomplete. With `part`, only some shards are checked, for a part of the run, or none, if the parts of
@@ -173,7 +173,7 @@ def note_sample(report: Report, wanted: float | None, seed: int) -> None:
     """Add to a report which shards were checked, each by its first file, if they are a sample."""
     if report.coverage.sampled:
         listed = [each.paths[0] for each in report.shards[:_MOST_LISTED] if each.paths]
-        drawn = {"documents": int(wanted)} if wanted is not None and wanted >= 1 else {"share": wanted}
+        drawn = {"documents": wanted} if isinstance(wanted, int) else {"share": wanted}
         report.results["sample"] = {**drawn, "seed": seed, "shards": listed}
 
 

@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from decimal import Decimal
+from itertools import accumulate
 from math import isinf
 from typing import Any
 
@@ -242,9 +243,14 @@ def _reason(error: json.JSONDecodeError, text: str) -> str:
     return f"{reason}: the text ends here" if error.pos >= len(text.rstrip()) else reason
 
 
+# What each bracket adds to the depth, and all bytes that are neither brackets nor quotation marks.
+_STEPS = {ord("{"): 1, ord("["): 1, ord("}"): -1, ord("]"): -1}
+_PLAIN = bytes(byte for byte in range(256) if byte not in {*_STEPS, ord('"')})
+
+
 def _refuse_depth(text: str) -> None:
     # Before decoding, because an interpreter in a browser has no stack for thousands of levels.
-    if text.count("{") + text.count("[") <= MAX_DEPTH:
+    if text.count("{") + text.count("[") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH:
         return
     depth = 0
     for match in _BRACKET.finditer(text):
@@ -255,6 +261,12 @@ def _refuse_depth(text: str) -> None:
                 raise DepthFault(f"nested deeper than {MAX_DEPTH} levels", match.start() + 1, "flatten the value")
         elif piece in "}]":
             depth -= 1
+
+
+def _depth(text: str) -> int:
+    """Return how deep the brackets outside of strings are nested."""
+    data = text.encode("utf-8", "surrogatepass").replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _PLAIN)
+    return max(accumulate(map(_STEPS.__getitem__, b"".join(data.split(b'"')[::2]))), default=0)
 
 
 def _refuse_surrogates(text: str, value: Any) -> None:
