@@ -233,7 +233,7 @@ _MOST_DIGITS = 20
 
 
 def sample_size(text: str | None) -> float | None:
-    """Return a number of documents from `1000`, or a share below 1 from `1%` or `0.01`; None for everything."""
+    """Return a number of documents from `1000`, or a share from `1%` or `0.01`, as `validate` takes them."""
     if text is None:
         return None
     if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS and int(text):
@@ -244,7 +244,7 @@ def sample_size(text: str | None) -> float | None:
         value = 0.0
     if not 0 < value <= 1:
         raise UsageError(f"--sample is {clipped(text)!r}, expected a number of documents, or a share like 1% or 0.01")
-    return value if value < 1 else None
+    return value
 
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
