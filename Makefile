@@ -2,12 +2,13 @@
 PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
+DIST ?= dist
 BIN = $(VENV)/bin
 
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test attacks flips mlcroissant hub bench counts instructions-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips mlcroissant hub bench counts instructions-test benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -34,9 +35,24 @@ $(VENV)/.releases: $(VENV)/.develops locks/release.txt
 demo: $(VENV)/.runs
 	@$(BIN)/python pipeline/demo.py $(DEMO)
 
-## Run every test; with CORPUSFMT_INSTALLS=1 also those that install from a package index.
+## Run the tests.
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto
+
+## Run what `make test` leaves out: all cases where it takes some.
+deep: $(VENV)/.develops
+	CORPUSFMT_DEEP=1 $(BIN)/python -m pytest -n auto -m deep
+
+# What runs corpusfmt: Neovim and pre-commit, in an environment of their own.
+HOSTS ?= build/hosts
+$(HOSTS)/.installed: locks/hosts.txt
+	$(PYTHON) -m venv $(HOSTS)
+	$(HOSTS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/hosts.txt
+	@touch $@
+
+## Run the Action with its own installation, and the hook in pre-commit, from a package index.
+action-test: $(VENV)/.develops $(HOSTS)/.installed
+	CORPUSFMT_ACTION=1 CORPUSFMT_PRE_COMMIT=$(abspath $(HOSTS))/bin/pre-commit $(BIN)/python -m pytest tests/test_gate.py -k "installs_itself or pre_commit"
 
 ## Run every attack on untrusted data, in full size.
 attacks: $(VENV)/.develops
@@ -65,7 +81,7 @@ $(MLCROISSANT)/.installed: locks/mlcroissant.txt
 	@touch $@
 
 mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
-	CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto tests/description/test_mlcroissant.py tests/croissant/test_fix.py
+	CORPUSFMT_DEEP=1 CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto tests/description/test_mlcroissant.py tests/croissant/test_fix.py tests/documentation/test_elsewhere.py
 
 ## Load what `build` and `convert` write with `datasets`, in its own environment, and compare the rows; and check that the
 ## profile `hub` says of generated folders what `datasets` does with them.
@@ -76,7 +92,7 @@ $(HUB)/.installed: locks/hub.txt
 	@touch $@
 
 hub: $(VENV)/.develops $(HUB)/.installed
-	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub
+	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub tests/documentation/test_elsewhere.py
 
 ## Pin what commands count: imported modules, bytes, fsyncs, and if there is valgrind instructions and allocations. Read the diff before you commit it.
 counts: $(VENV)/.develops
@@ -88,7 +104,7 @@ instructions-test: $(VENV)/.develops
 	CORPUSFMT_INSTRUCTIONS=1 $(BIN)/python -m pytest -rs tests/counts
 
 ## Run the benchmarks, or the pieces ONLY=start,convert, against the peers that can be had; write the tables and plots of docs/performance.md.
-## SCALE=0.1 takes a tenth of the data, LARGEST=10000 draws the plots up to 10 GB.
+## SCALE=0.1 takes a tenth of the data, ROUNDS=2 runs each contender twice, LARGEST=10000 draws the plots up to 10 GB.
 PEERS ?= build/peers
 SCALE ?= 1
 LARGEST ?= 1000
@@ -98,11 +114,11 @@ $(PEERS)/.installed: locks/peers.txt
 	@touch $@
 
 bench: $(VENV)/.develops
-	@for each in $(PEERS) $(MLCROISSANT) $(HUB); do \
+	@for each in $(PEERS) $(MLCROISSANT); do \
 	  $(MAKE) --no-print-directory $$each/.installed || echo "not compared with what cannot be installed into $$each"; done
 	@for each in gzip igzip pigz; do command -v $$each >/dev/null || echo "not compared with $$each (Debian: apt-get install isal pigz)"; done
-	$(BIN)/python benchmarks/suite.py --only "$(ONLY)" --scale $(SCALE) --largest $(LARGEST)
-	$(BIN)/python benchmarks/page.py
+	$(BIN)/python benchmarks/suite.py --only "$(ONLY)" --scale $(SCALE) --largest $(LARGEST) $(if $(ROUNDS),--rounds $(ROUNDS)); \
+	  status=$$?; $(BIN)/python benchmarks/page.py && exit $$status
 
 ## Use the HTML report, the datasheet and the page that validates in Chromium: filters, accessibility, all descriptions of the fixtures. Without Chromium or the package axe-core it says so.
 BROWSER ?= build/browser
@@ -145,6 +161,10 @@ browser: $(VENV)/.develops
 	  else echo "not run: the page that validates in the browser, because Pyodide or its wheels cannot be fetched"; rm -rf $(PAGE)/site; fi && \
 	  CORPUSFMT_PAGE=$$(cd $(PAGE)/site 2>/dev/null && pwd) CORPUSFMT_BROWSER=$(abspath $(BROWSER))/bin/python CORPUSFMT_CHROMIUM=$(CHROMIUM) $(BIN)/python -m pytest -s tests/browser; fi
 
+## Run the commands of the pages that measure, on small data.
+benchmarks-test: $(VENV)/.develops
+	CORPUSFMT_BENCHMARKS=1 $(BIN)/python -m pytest -n auto tests/documentation/test_elsewhere.py
+
 ## Take the screenshots of a report and of a datasheet that the docs show.
 screenshots: $(VENV)/.develops $(BROWSER)/.installed
 	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
@@ -158,7 +178,7 @@ $(GS)/.installed: locks/gs.txt
 	@touch $@
 
 remote-test: $(VENV)/.develops $(GS)/.installed
-	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote
+	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote tests/documentation/test_elsewhere.py
 
 ## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
 RAY ?= build/ray
@@ -168,7 +188,7 @@ $(RAY)/.installed: locks/ray.txt
 	@touch $@
 
 engines-test: $(VENV)/.develops $(RAY)/.installed
-	CORPUSFMT_RAY=$(abspath $(RAY))/bin/python $(BIN)/python -m pytest -n auto tests/engines
+	CORPUSFMT_RAY=$(abspath $(RAY))/bin/python $(BIN)/python -m pytest -n auto tests/engines tests/documentation/test_elsewhere.py
 
 ## Run a build, one of whose four tasks is killed, and a validation as arrays under a Slurm of their own, on this machine. Without Slurm it says so.
 cluster-test: $(VENV)/.develops
@@ -187,20 +207,20 @@ pins: $(VENV)/.develops
 
 ## Pack the fixtures as a conformance suite for other validators: dist/corpusfmt-conformance-VERSION.tar.gz.
 conformance: $(VENV)/.develops
-	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance dist
+	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance $(DIST)
 
 ## Write the page of rules and the list of their codes.
 rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
 	$(BIN)/python docs/make_settings.py
 
-## Use the command line in terminals (tmux) and in the shells that there are: colours, progress, completion.
-terminal-test: $(VENV)/.develops
-	@for each in tmux zsh fish man; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install $$each)"; done
-	CORPUSFMT_TERMINAL=1 $(BIN)/python -m pytest -n auto tests/terminal tests/cli/test_manual.py
+## Use the command line in terminals (tmux), in the shells that there are and in Neovim: colours, progress, completion, findings.
+terminal-test: $(VENV)/.develops $(HOSTS)/.installed
+	@for each in tmux zsh fish man nvim; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install tmux zsh fish man-db neovim)"; done
+	CORPUSFMT_TERMINAL=1 CORPUSFMT_NVIM=$(abspath $(HOSTS))/bin/nvim $(BIN)/python -m pytest -n auto tests/terminal tests/cli/test_manual.py
 
 ## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=1
-## the tutorials are run in a clone, with what they install.
+## pages that install are run in a fresh environment. After `make browser` the site is searched in Chromium, too.
 DOCS ?= build/docs
 $(DOCS)/.installed: locks/docs.txt
 	$(PYTHON) -m venv $(DOCS)
@@ -212,7 +232,9 @@ docs: rules $(DOCS)/.installed
 	$(DOCS)/bin/zensical build --strict --config-file build/site/zensical.toml
 	@if $(MAKE) --no-print-directory $(PAGE)/.installed; then PYTHONPATH=docs $(BIN)/python -m website.inbrowser $(PAGE) build/site/html; \
 	else echo "left out: the page that validates in the browser, because Pyodide or its wheels cannot be fetched"; fi
-	CORPUSFMT_SITE=$(abspath build/site/html) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py
+	$(if $(CORPUSFMT_INSTALLS),rm -rf build/wheels && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheels .)
+	CORPUSFMT_BROWSER=$(addsuffix /bin/python,$(abspath $(dir $(wildcard $(BROWSER)/.installed)))) CORPUSFMT_CHROMIUM=$(CHROMIUM) \
+	  CORPUSFMT_SITE=$(abspath build/site/html) CORPUSFMT_INSTALLS=$(if $(CORPUSFMT_INSTALLS),$(abspath build/wheels)) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py tests/documentation/test_elsewhere.py
 
 ## Write what the commands on PAGES print into these pages: read the diff before you commit it.
 PAGES ?= $(wildcard docs/tutorials/*.md)
@@ -232,7 +254,7 @@ types: $(VENV)/.develops
 
 ## Measure which lines and branches the tests run; fails below the floor in pyproject.toml.
 coverage: $(VENV)/.develops
-	$(BIN)/python -m pytest -n auto --cov=corpusfmt --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
+	CORPUSFMT_DEEP=1 $(BIN)/python -m pytest -n auto --cov=corpusfmt --cov-branch --cov-report=term:skip-covered --cov-report=html:build/coverage
 
 ## Damage valid data of each format in every known way, and count the detected mutants.
 DAMAGED ?= 5000
@@ -250,7 +272,7 @@ FUZZ_CASES ?= 100000
 FUZZ_START ?= 0
 FUZZ_SEED ?= 1
 fuzz: $(VENV)/.develops
-	CORPUSFMT_FUZZ=5000 $(BIN)/python -m pytest -n auto tests -k mutation
+	CORPUSFMT_FUZZ=$$(($(FUZZ_CASES) / 20)) $(BIN)/python -m pytest -n auto tests -k mutation
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run --cases $(FUZZ_CASES) --start $(FUZZ_START) --seed $(FUZZ_SEED)
 
 ## Run each native kernel under AddressSanitizer and UBSan on unusual and corrupt inputs for FUZZ_SECONDS. If Clang has
@@ -302,15 +324,15 @@ lock: $(VENV)/.releases
 
 ## Write CycloneDX bills of materials of an installation, without and with `[build]`.
 sbom: $(VENV)/.releases
-	$(BIN)/python locks/make_sbom.py dist
+	$(BIN)/python locks/make_sbom.py $(DIST)
 
 wheel: $(VENV)/.releases
-	rm -rf dist
-	$(BIN)/python -m build --no-isolation
+	rm -rf $(DIST)
+	$(BIN)/python -m build --no-isolation --outdir $(DIST) .
 
 ## Check the packages in `dist`; with TAG=v1.2.3 also that they belong to this release.
 check-dist: $(VENV)/.releases
-	$(BIN)/python locks/check_dist.py dist $(TAG)
+	$(BIN)/python locks/check_dist.py $(DIST) $(TAG)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -77,7 +77,7 @@ setup(
             py_limited_api=True,
             optional=True,
         )
-        for package in ("formats.croissant", "formats.dolma", "io", "langid", "pipeline")
+        for package in ("formats", "formats.croissant", "io", "langid", "pipeline")
     ],
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

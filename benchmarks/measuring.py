@@ -10,6 +10,7 @@ import gzip
 import json
 import os
 import platform
+import re
 import resource
 import statistics
 import subprocess
@@ -189,7 +190,7 @@ def tables(text: str) -> Iterator[dict[str, Any]]:
 
 
 def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")] if line.strip(" |") else [""]
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line.strip()[1:-1])]
 
 
 def alone(function: Callable[..., T], *arguments: Any) -> T:

@@ -36,8 +36,9 @@ def generated(found: Mapping[str, Any]) -> Iterator[str]:
     busy = f"; the machine was busy with other work (load {found['load']})" if found["load"] > LOADED + 1 else ""
     yield f"Measured {found['measured'].partition(' ')[0]} with `{found['command']}` on {own['processor']}, Python {own['python']}{busy}:"
     for table in found["tables"]:
-        if table["title"]:
-            yield f"\n{table['title'][:1].upper()}{table['title'][1:]}:"
+        if title := table["title"]:
+            # The name of a file keeps its small letter.
+            yield f"\n{title[:1].upper() if title.partition(' ')[0].isalpha() else title[:1]}{title[1:]}:"
         yield f"\n| {' | '.join(table['heads'])} |\n|---|{'---:|' * (len(table['heads']) - 1)}"
         yield from (f"| {' | '.join(row)} |" for row in table["rows"])
     if found["text"]:

@@ -3,6 +3,7 @@
     python benchmarks/validate_dolma.py                     everything, on 200 MB of documents
     python benchmarks/validate_dolma.py --megabytes 40      a quick look
     python benchmarks/validate_dolma.py --keys 50000000     uniqueness of so many ids
+    python benchmarks/validate_dolma.py --hub --rounds 9    what the profile hub adds on clean documents with a card
     python benchmarks/validate_dolma.py --dolma PATH        also `dolma mix`, from a virtual environment that has it
 
 All rates are megabytes of document JSON Lines a second, whatever else was read with them, so they can be compared; "net"
@@ -15,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -128,6 +130,27 @@ def compare(scratch: Path, kind: str, megabytes: float, rounds: int, toolkit: Pa
     shutil.rmtree(whole)
 
 
+def with_hub(scratch: Path, megabytes: float, rounds: int) -> None:
+    """Print how much more the validation of a clean dataset with a card costs under the profile `hub`."""
+    size = dolma(scratch, megabytes) / MB
+    root = scratch / "gz"
+    configs = {"default": "documents"} | {path.name: f"attributes/{path.name}" for path in root.glob("attributes/*")}
+    listed = "".join(f'- config_name: "{name}"\n  data_files: "{folder}/**"\n' for name, folder in configs.items())
+    (root / "README.md").write_text(f"---\nconfigs:\n{listed}---\n")
+    plain = (sys.executable, "-m", "corpusfmt", "validate", root, "--no-cache", "--jobs", "1", "--quiet")
+    runs = race("", {"validate": plain, "with the profile hub": (*plain, "--profile", "hub")}, rounds)
+    times = {name: [run.cpu for run in costs] for name, costs in runs.items()}
+    one, other = times.values()
+    ways = {
+        "median of pairs": statistics.median(b / a for a, b in zip(one, other, strict=True)),
+        "ratio of medians": statistics.median(other) / statistics.median(one),
+        "ratio of minima": min(other) / min(one),
+    }
+    rows = [[name, f"{min(costs):.3f}", f"{statistics.median(costs):.3f}"] for name, costs in times.items()]
+    table(f"profile hub, {size:.0f} MB, {rounds} pairs", ["", "least CPU-s", "median CPU-s"], rows)
+    table("what it adds", list(ways), [[f"{ratio - 1:.1%}" for ratio in ways.values()]])
+
+
 def unique_keys(count: int) -> float:
     """Write so many keys as 100 shards would, with every ten thousandth one repeated, find these; return the peak in MB."""
     import xxhash
@@ -157,7 +180,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--dolma", type=Path, help="the `dolma` command of a virtual environment")
     parser.add_argument("--keys", type=int, help="only measure the uniqueness of so many ids")
+    parser.add_argument("--hub", action="store_true", help="only measure what the profile hub adds")
     options = parser.parse_args()
+    if options.hub:
+        with tempfile.TemporaryDirectory(prefix="validate-hub-") as scratch:
+            with_hub(Path(scratch), options.megabytes, options.rounds)
+        return
     if options.keys:
         start = time.perf_counter()
         memory = alone(unique_keys, options.keys)

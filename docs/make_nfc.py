@@ -43,10 +43,10 @@ def kind_of(point: int, unsafe: set[int]) -> str | None:
 
 
 def ranges(kind: str) -> Iterator[tuple[int, int]]:
-    """Yield the first and last code point of each range of a kind, beyond ASCII in the Basic Multilingual Plane."""
+    """Yield the first and last code point of each range of a kind in the Basic Multilingual Plane."""
     unsafe = composing()
     first = None
-    for point in range(0x80, 0x10001):
+    for point in range(0x10001):
         if point < 0x10000 and kind_of(point, unsafe) == kind:
             first = point if first is None else first
         elif first is not None:
@@ -56,10 +56,12 @@ def ranges(kind: str) -> Iterator[tuple[int, int]]:
 
 
 def table(kind: str) -> str:
-    cells = (f"{{{first:#X},\xa0{last:#X}}}," for first, last in ranges(kind))
-    return textwrap.fill(
-        " ".join(cells).replace("0X", "0x"), 127, initial_indent=" " * 4, subsequent_indent=" " * 4
-    ).replace("\xa0", " ")
+    cells, end = [], 0
+    for first, last in ranges(kind):
+        cells.append(f"{{{first - end},\xa0{last + 1 - first}}},")
+        end = last + 1
+    filled = textwrap.fill(" ".join(cells), 148, initial_indent=" " * 4, subsequent_indent=" " * 4)
+    return filled.replace("\xa0", " ")
 
 
 def header() -> str:
@@ -72,8 +74,9 @@ def header() -> str:
 
 namespace corpusfmt {{
 
+// How many code points are before it, after the range before it, and how many in it.
 struct Range {{
-    uint16_t first, last;
+    uint16_t skipped, length;
 }};
 
 // NFC whatever stands before and behind.

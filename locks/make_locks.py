@@ -22,7 +22,8 @@ COMPILE = (
         "--upgrade",
         "--universal",
     ),
-    *("--generate-hashes", "--no-annotate", "--custom-compile-command", "make lock"),
+    # pip 23 looks for the newest release of a package that another asks for with extras, unless the pin has them, too.
+    *("--generate-hashes", "--no-strip-extras", "--no-annotate", "--custom-compile-command", "make lock"),
 )
 #: Name of the lock, what it is made from. The next three get the versions of the first.
 LOCKS = {
@@ -34,8 +35,9 @@ LOCKS = {
     "hub": ("--group", "hub"),
     "browser": ("--group", "browser"),
     "peers": ("--group", "peers"),
+    "hosts": ("--group", "hosts"),
     "docs": ("--group", "docs"),
-    "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray"),
+    "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray", "--extra", "s3"),
     "gs": ("pyproject.toml", "--extra", "build", "--extra", "gs", "--group", "gs"),
 }
 

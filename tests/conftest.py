@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
 import pytest
 from hypothesis import settings
-from strategies import EXAMPLES, MORE
-from support import SAMPLE
+from strategies import MORE, examples
+from support import DEEP, SAMPLE
 
 import corpusfmt
 
 # The same examples in every run: a test that fails has been broken by a change. How long an example takes says more about
 # the machine than about the code.
-settings.register_profile(
-    "corpusfmt",
-    deadline=None,
-    derandomize=not MORE,
-    max_examples=EXAMPLES * (MORE or 1),
-    print_blob=True,
-)
+settings.register_profile("corpusfmt", examples(100), deadline=None, derandomize=not MORE, print_blob=True)
 settings.load_profile("corpusfmt")
 
 
@@ -45,6 +40,8 @@ _DISK = os.environ.setdefault("CORPUSFMT_DISK", gettempdir())
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Let all temporary files of this run be in memory, those of commands, too."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a shell, which commands would inherit
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     in_memory = _MEMORY.is_dir() and shutil.disk_usage(_MEMORY).free > _ENOUGH_MEMORY
     if in_memory and not config.option.basetemp:  # a worker has one in that of the process that started it
         folder = TemporaryDirectory(dir=_MEMORY, prefix="corpusfmt-", ignore_cleanup_errors=True)
@@ -52,6 +49,14 @@ def pytest_configure(config: pytest.Config) -> None:
         Path(folder.name).chmod(0o1777)  # as that of the system, for commands that run as somebody else
         os.environ["TMPDIR"] = folder.name
         config.option.basetemp = f"{folder.name}/pytest-0"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave what is marked so to `make deep`."""
+    if not DEEP:
+        left = [item for item in items if item.get_closest_marker("deep")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if not item.get_closest_marker("deep")]
 
 
 @pytest.fixture

@@ -6,15 +6,15 @@ import os
 
 from hypothesis import settings
 from hypothesis import strategies as st
+from support import DEEP
 
 #: `make properties` tries several times as many examples, and others every time.
 MORE = int(os.environ.get("CORPUSFMT_PROPERTIES", "0"))
-EXAMPLES = 100
 
 
 def examples(number: int) -> settings:
-    """Return the settings of a test that needs more or fewer examples than others."""
-    return settings(max_examples=number * (MORE or 1))
+    """Return the settings of a test that needs so many examples, of which `make test` tries half."""
+    return settings(max_examples=number * (MORE or 1) if MORE or DEEP else number // 2)
 
 
 # What ends a line, what looks as if it did, what takes several bytes, and what is cut in the middle.

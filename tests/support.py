@@ -11,14 +11,15 @@ import sys
 import tarfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import served
+from _pytest.mark import ParameterSet
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,11 +27,13 @@ else:
     from backports import zstd
 
 __all__ = [
+    "DEEP",
     "FIXTURES",
     "LONG_LINE",
     "REPOSITORY",
     "SAMPLE",
     "corpus",
+    "every",
     "gzipped",
     "run_cli",
     "scan_without_kernel",
@@ -51,6 +54,17 @@ SAMPLE = REPOSITORY / "pipeline" / "sample"
 LONG_LINE = (
     "All human beings are born free and equal in dignity and rights; they are endowed with reason and conscience."
 )
+
+
+#: `make deep` runs what `make test` leaves out.
+DEEP = "CORPUSFMT_DEEP" in os.environ
+
+T = TypeVar("T")
+
+
+def every(step: int, cases: Iterable[T]) -> list[T | ParameterSet]:
+    """Return cases for `parametrize`, of which `make test` takes the first and every so many after it, `make deep` all."""
+    return [pytest.param(case, marks=pytest.mark.deep) if n % step else case for n, case in enumerate(cases)]
 
 
 def run_cli(

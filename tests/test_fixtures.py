@@ -87,9 +87,14 @@ def pinned(case: Path) -> list[dict[str, Any]]:
     return pins_of(name).get(rest, [])
 
 
+@cache
+def found_cases() -> dict[str, bytes]:
+    return make.files_by_cases(FIXTURES)
+
+
 def test_there_are_cases_and_nothing_else() -> None:
     assert CASES
-    assert {path.split("/")[0] for path in make.files_by_cases(FIXTURES)} == set(cases.names())
+    assert {path.split("/")[0] for path in found_cases()} == set(cases.names())
 
 
 @pytest.mark.parametrize("case", CASES, ids=name_of)
@@ -144,7 +149,7 @@ def test_command_line_says_the_same(case: Path) -> None:
 @pytest.mark.parametrize("name", cases.names())
 def test_the_tree_is_what_the_cases_make(name: str) -> None:
     made = cases.files_of(name)
-    found = {path: data for path, data in make.files_by_cases(FIXTURES).items() if path.startswith(f"{name}/")}
+    found = {path: data for path, data in found_cases().items() if path.startswith(f"{name}/")}
     assert found.keys() - made.keys() == set(), "no case makes these: see make fixtures"
     assert make.stale(made, found) == [], "run make fixtures"
 

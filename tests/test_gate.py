@@ -1,8 +1,8 @@
 """`action.yml` and `.pre-commit-hooks.yaml`, run the way that a runner of Actions and pre-commit run them.
 
 A composite action is a list of scripts, an environment each, and files to which they append. All of that is real here,
-except that the step that installs corpusfmt is replaced by a link to the environment of these tests: with
-CORPUSFMT_INSTALLS=1, as `.ci/run` has it, it is run, too, and takes what is locked from the package index.
+except that the step that installs corpusfmt is replaced by a link to the environment of these tests: only
+`make action-test` runs it, and pre-commit, too, and takes what is needed from the package index.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -19,13 +20,14 @@ from typing import Any
 
 import pytest
 import yaml
-from support import REPOSITORY, gzipped, run_cli
+from documentation.sessions import code_for
+from support import FIXTURES, REPOSITORY, gzipped, run_cli
 
 from corpusfmt.wording import leading
 
 ACTION = yaml.safe_load((REPOSITORY / "action.yml").read_text("utf-8"))
 (HOOK,) = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
-_INSTALLS = os.environ.get("CORPUSFMT_INSTALLS") == "1"
+_INSTALLS = "CORPUSFMT_ACTION" in os.environ
 _EXPRESSION = re.compile(r"\$\{\{ ([a-z]+)\.([a-z_.]+) \}\}")
 _ROW = b'{"id":"%d","text":"All human beings are born free.","source":"s"}\n'
 _CODE = (
@@ -146,6 +148,39 @@ def test_a_valid_corpus_passes_and_gives_its_reports(runner: Runner) -> None:
     assert ended.summary == Path(ended.outputs["markdown"]).read_text("utf-8")
 
 
+def shown(page: str, number: int) -> Any:
+    """Return the settings that a page shows."""
+    return yaml.safe_load(code_for("tests/test_gate.py")[page][number])
+
+
+def uses_of(steps: list[dict[str, Any]], runner: Runner) -> Ended:
+    """Run the step with the action; the steps after it may only use what it puts out."""
+    (ours,) = (each for each in steps if each["uses"].startswith("corpusfmt/"))
+    ended = runner.uses(**ours["with"])
+    for name in re.findall(rf"steps\.{ours.get('id')}\.outputs\.(\w+)", str(steps)):
+        assert Path(ended.outputs[name]).exists()
+    return ended
+
+
+def test_the_step_of_the_tutorial(runner: Runner) -> None:
+    steps = shown("docs/tutorials/gate-in-ci.md", 0)["jobs"]["validate"]["steps"]
+    _corpus(runner.workspace / "data", 1, 1)
+    (runner.workspace / "corpusfmt.toml").write_text('ignore = ["DOL313"]\n', "utf-8")
+    ended = uses_of(steps, runner)
+    assert (ended.status, ended.outputs["verdict"]) == (0, "valid"), ended.printed
+
+
+def test_the_steps_of_the_page(runner: Runner) -> None:
+    _corpus(runner.workspace / "release" / "oscar", 1, 1)
+    options = ["--license", "https://example.org/license", "--creator", "Example", "--url", "https://example.org/"]
+    options += ["--date-published", "2024-01-31", "--output", "release/croissant.json"]
+    assert run_cli("describe", "release/oscar", *options, cwd=runner.workspace).returncode == 0
+    (runner.workspace / "corpusfmt.toml").write_text('ignore = ["DOL313"]\n', "utf-8")
+    ended = uses_of(shown("docs/gate.md", 0), runner)
+    assert (ended.status, ended.outputs["verdict"]) == (0, "valid"), ended.printed
+    assert "file=release/croissant.json" in ended.printed
+
+
 def test_findings_are_annotations_and_status_1(runner: Runner) -> None:
     _corpus(runner.workspace / "release", 1, 1, 1)
     ended = runner.uses(path="release")
@@ -203,9 +238,9 @@ def test_config_baseline_and_arguments_are_heeded(runner: Runner) -> None:
     assert runner.uses(path="release", profile="strict").status == 1
 
 
-def _release(workspace: Path, profile: str) -> None:
+def _release(workspace: Path, profile: str, name: str = "release file.toml") -> None:
     text = f'corpus = "new"\n[validate]\nprofile = "{profile}"\n[compare]\nprevious = "old"\nfail-on = "removed"\n'
-    (workspace / "release file.toml").write_text(text, "utf-8")
+    (workspace / name).write_text(text, "utf-8")
 
 
 def test_the_steps_of_a_release_give_all_their_reports(runner: Runner) -> None:
@@ -221,6 +256,14 @@ def test_the_steps_of_a_release_give_all_their_reports(runner: Runner) -> None:
         (reports / name).read_text("utf-8") for name in ("gate.md", "validate.md", "compare.md")
     )
     assert not (runner.workspace / "reports").exists()
+
+
+def test_the_step_of_the_page_for_a_release(runner: Runner) -> None:
+    _corpus(runner.workspace / "old", 1, 2)
+    _corpus(runner.workspace / "new", 1, 2)
+    _release(runner.workspace, "standard", "release.toml")
+    ended = uses_of(shown("docs/gate.md", 1), runner)
+    assert (ended.status, ended.outputs["verdict"]) == (0, "valid"), ended.printed
 
 
 def test_a_step_that_fails_is_the_status(runner: Runner) -> None:
@@ -247,7 +290,7 @@ def test_code_in_the_working_folder_is_not_run(runner: Runner) -> None:
     assert not (runner.workspace / "executed").exists()
 
 
-@pytest.mark.skipif(not _INSTALLS, reason="installs from a package index: CORPUSFMT_INSTALLS=1")
+@pytest.mark.skipif(not _INSTALLS, reason="installs from a package index: `make action-test` runs it")
 def test_it_installs_itself_from_the_lock(tmp_path: Path) -> None:
     for folder in ("workspace", "temp"):
         (tmp_path / folder).mkdir()
@@ -316,3 +359,53 @@ def test_the_hook_takes_every_name_as_a_name(folder: str, tmp_path: Path) -> Non
     for name in names:
         assert f"{leading(name)}:1:" in ended.stdout
     assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*")} == before
+
+
+@pytest.fixture(scope="session")
+def committing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The variables of a machine with git, on which the host of the repository is this clone of it."""
+    folder = tmp_path_factory.mktemp("host")
+    published = folder / "corpusfmt.git"
+    git = ["git", "-C", str(published)]
+    subprocess.run(["git", "clone", "--quiet", "--bare", REPOSITORY, published], check=True)
+    subprocess.run([*git, "tag", "--force", "v0.1.0"], check=True, stdout=subprocess.DEVNULL)
+    settings = {
+        f"url.file://{published}.insteadOf": "https://github.com/corpusfmt/corpusfmt",
+        "init.defaultBranch": "main",
+    }
+    settings |= {"user.name": "Example", "user.email": "example@example.org"}
+    return {
+        **os.environ,
+        "PRE_COMMIT_HOME": str(folder / "pre-commit"),
+        "GIT_CONFIG_COUNT": str(len(settings)),
+        **{f"GIT_CONFIG_KEY_{number}": name for number, name in enumerate(settings)},
+        **{f"GIT_CONFIG_VALUE_{number}": value for number, value in enumerate(settings.values())},
+    }
+
+
+@pytest.mark.skipif("CORPUSFMT_PRE_COMMIT" not in os.environ, reason="needs pre-commit: `make action-test` runs it")
+@pytest.mark.parametrize(
+    ("number", "name", "case"),
+    [(2, "croissant.json", "invalid/name-by-language-a-number"), (3, "metadata.json", "valid/delimiter")],
+)
+def test_pre_commit_lets_no_findings_pass(
+    number: int, name: str, case: str, committing: dict[str, str], tmp_path: Path
+) -> None:
+    def git(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["git", *command], cwd=tmp_path, env=committing, capture_output=True, text=True, check=False
+        )
+
+    settings = code_for("tests/test_gate.py")["docs/gate.md"][number]
+    (tmp_path / ".pre-commit-config.yaml").write_text(settings, "utf-8")
+    git("init", "--quiet")
+    subprocess.run([os.environ["CORPUSFMT_PRE_COMMIT"], "install"], cwd=tmp_path, env=committing, check=True)
+    (hook,) = yaml.safe_load(settings)["repos"][0]["hooks"]
+    options = shlex.split(hook.get("entry", HOOK["entry"]))[2:]
+    for chosen, status in ((case, 1), ("valid/complete-strict", 0)):
+        shutil.copy(FIXTURES / "croissant" / "1.1" / chosen / "input.json", tmp_path / name)
+        git("add", ".")
+        committed = git("commit", "--message", "A description")
+        told = run_cli("validate", *options, name, cwd=tmp_path)
+        assert (committed.returncode, told.returncode) == (status, status), committed.stderr
+        assert told.stdout.decode().split("\n")[0] in committed.stderr or not status

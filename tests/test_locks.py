@@ -14,7 +14,7 @@ from support import REPOSITORY
 
 LOCKS = sorted((REPOSITORY / "locks").glob("*.txt"))
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
-_PINNED = re.compile(r"[a-z0-9-]+==[^ ;]+( ; .+)?")
+_PINNED = re.compile(r"[a-z0-9-]+(\[[a-z0-9,-]+\])?==[^ ;]+( ; .+)?")
 _HASH = re.compile(r"    --hash=sha256:[0-9a-f]{64}")
 
 

@@ -59,8 +59,13 @@ def parsed(module: Path) -> ast.Module:
     return ast.parse(module.read_text("utf-8"))
 
 
+@cache
+def nodes(module: Path) -> list[ast.AST]:
+    return list(ast.walk(parsed(module)))
+
+
 def imported(module: Path) -> Iterator[str]:
-    for node in ast.walk(parsed(module)):
+    for node in nodes(module):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("corpusfmt"):
             yield from (
                 [f"corpusfmt.{alias.name}" for alias in node.names] if node.module == "corpusfmt" else [node.module]
@@ -142,7 +147,7 @@ def test_no_function_is_longer_than_forty_lines() -> None:
     """Signature and docstring aside."""
     long = []
     for module in MODULES:
-        for node in ast.walk(parsed(module)):
+        for node in nodes(module):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 first = node.body[1 if ast.get_docstring(node) is not None and len(node.body) > 1 else 0]
                 assert node.end_lineno is not None
@@ -161,7 +166,7 @@ BANNED = {
 
 def test_calls_that_lose_data_or_time() -> None:
     for module in MODULES:
-        for node in ast.walk(parsed(module)):
+        for node in nodes(module):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
                 place = f"{module.relative_to(PACKAGE).as_posix()}:{node.lineno}"
                 assert node.func.attr not in BANNED, f"{place}: {BANNED[node.func.attr]}"
@@ -297,21 +302,31 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
     assert asked["README.md"] == {"demo", "test"}
     assert asked["ci.yml"] == {"lint", "test", "types", "wheel"}
     assert asked["run"] == {
+        "action-test",
         "attacks",
+        "benchmarks-test",
         "browser",
+        "check-dist",
         "cluster-test",
+        "conformance",
+        "deep",
+        "demo",
         "docs",
         "engines-test",
+        "fuzz",
         "fuzz-native",
         "hub",
         "instructions-test",
         "lint",
         "mlcroissant",
         "parts-test",
+        "properties",
         "remote-test",
+        "sbom",
         "terminal-test",
         "test",
         "types",
+        "wheel",
     }
     for name, found in asked.items():
         assert found <= targets(), name

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -13,8 +14,6 @@
 namespace corpusfmt {
 
 constexpr unsigned char kDoubleEncodedLead = 0xC3;  // of the UTF-8 of U+00C0 to U+00FF
-
-inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 // The byte that Windows-1252, or else Latin-1, decodes to a character beyond ASCII; 0 if there is none.
 constexpr unsigned byte_read_as(uint32_t point) {
@@ -48,14 +47,9 @@ inline Character character_at(const unsigned char* at, const unsigned char* end)
 inline Character escaped_character_at(const unsigned char* at, const unsigned char* end) {
     constexpr size_t kLength = 6;
     if (static_cast<size_t>(end - at) < kLength || at[0] != '\\' || at[1] != 'u') return {};
+    const auto* const digits = reinterpret_cast<const char*>(at + 2);
     uint32_t point = 0;
-    for (const unsigned char* digit = at + 2; digit < at + kLength; ++digit) {
-        const unsigned char lower = *digit | 0x20;
-        const bool is_letter = lower >= 'a' && lower <= 'f';
-        if (!is_letter && (*digit < '0' || *digit > '9')) return {};
-        point = point << 4 | (is_letter ? lower - 'a' + 10u : *digit - unsigned{'0'});
-    }
-    return {byte_read_as(point), kLength};
+    return std::from_chars(digits, digits + 4, point, 16).ptr == digits + 4 ? Character{byte_read_as(point), kLength} : Character{};
 }
 
 // Whether a character was decoded from a lead byte of UTF-8 and does not occur there in real text: see double_encoding.py.

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <new>
 #include <string_view>
 
 namespace corpusfmt {
@@ -68,6 +69,14 @@ PyObject* as_list(const Items& items, Convert convert) {
         if (!converted || PyList_SetItem(list.get(), at++, converted) < 0) return nullptr;
     }
     return list.release();
+}
+
+// A function for Python that may run out of memory.
+template <PyObject* (*function)(PyObject*, PyObject*)>
+PyObject* guarded(PyObject* self, PyObject* arguments) try {
+    return function(self, arguments);
+} catch (const std::bad_alloc&) {
+    return PyErr_NoMemory();
 }
 
 inline PyModuleDef_Slot kNoSlots[] = {{0, nullptr}};

@@ -7,22 +7,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <string_view>
+
+#include "_compiler.hpp"
 
 namespace corpusfmt {
 
 constexpr bool is_continuation(unsigned char byte) { return (byte & 0xC0) == 0x80; }
 
-inline bool is_ascii(std::string_view text) {
-    uint64_t seen = 0, word = 0;
-    while (text.size() >= sizeof(word)) {
-        std::memcpy(&word, text.data(), sizeof(word));
-        seen |= word;
-        text.remove_prefix(sizeof(word));
-    }
-    word = 0;
-    if (!text.empty()) std::memcpy(&word, text.data(), text.size());
-    return ((seen | word) & 0x8080808080808080) == 0;
+// As a number: loops of bytes become vectors if nothing in them is wider. Such numbers are added up, not combined by `|`, from
+// which the compiler would make shifts of words.
+constexpr unsigned char is_within(unsigned char byte, unsigned char first, unsigned char last) {
+    return static_cast<unsigned char>(byte - first) <= static_cast<unsigned char>(last - first);
+}
+
+inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+
+inline unsigned char largest_in(std::string_view text) {
+    unsigned char largest = 0;
+    for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
+    return largest;
+}
+
+inline bool is_ascii(std::string_view text) { return largest_in(text) < 0x80; }
+
+// Which bytes pass a test.
+template <typename Test>
+constexpr std::array<bool, 256> bytes_that(Test test) {
+    std::array<bool, 256> table{};
+    for (unsigned byte = 0; byte < 256; ++byte) table[byte] = test(byte);
+    return table;
 }
 
 constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
@@ -46,59 +61,37 @@ inline size_t continuations_in(std::string_view text) {
     return count_marked(text, [](unsigned char byte) { return is_continuation(byte); });
 }
 
-// UTF-8 as in RFC 3629 and Python's strict decoder, as an automaton whose state is a shift: the table entry of a byte
-// contains the successor of every state, six bits each, so a step is one load and one shift.
-class Utf8Automaton {
-  public:
-    static bool accepts(std::string_view text);
+constexpr ptrdiff_t kUtf8Block = 64;
 
-  private:
-    enum State : uint64_t {
-        kAccept = 0, kReject = 6, kOneMore = 12, kTwoMore = 18, kThreeMore = 24,
-        kAfterE0 = 30, kAfterED = 36, kAfterF0 = 42, kAfterF4 = 48,
-    };
-    struct Step {
-        State from;
-        unsigned char first, last;
-        State to;
-    };
-    static constexpr Step kSteps[] = {  // all other bytes are rejected
-        {kAccept, 0x00, 0x7F, kAccept},   {kAccept, 0xC2, 0xDF, kOneMore},  {kAccept, 0xE0, 0xE0, kAfterE0},
-        {kAccept, 0xE1, 0xEC, kTwoMore},  {kAccept, 0xED, 0xED, kAfterED},  {kAccept, 0xEE, 0xEF, kTwoMore},
-        {kAccept, 0xF0, 0xF0, kAfterF0},  {kAccept, 0xF1, 0xF3, kThreeMore}, {kAccept, 0xF4, 0xF4, kAfterF4},
-        {kOneMore, 0x80, 0xBF, kAccept},  {kTwoMore, 0x80, 0xBF, kOneMore}, {kThreeMore, 0x80, 0xBF, kTwoMore},
-        {kAfterE0, 0xA0, 0xBF, kOneMore}, {kAfterED, 0x80, 0x9F, kOneMore}, {kAfterF0, 0x90, 0xBF, kTwoMore},
-        {kAfterF4, 0x80, 0x8F, kTwoMore},
-    };
-
-    static constexpr std::array<uint64_t, 256> build() {
-        std::array<uint64_t, 256> table{};
-        for (uint64_t& entry : table) {
-            for (uint64_t state = kAccept; state <= kAfterF4; state += 6) entry |= uint64_t{kReject} << state;
+// Whether blocks continue the three bytes before them in UTF-8: RFC 3629 and Python's strict decoder. At their end more may follow.
+CORPUSFMT_WIDE inline bool continues_utf8(const unsigned char* at, const unsigned char* end) {
+    for (; at < end; at += kUtf8Block) {
+        unsigned char any = at[-1] | at[-2] | at[-3];
+        for (ptrdiff_t place = 0; place < kUtf8Block; ++place) any |= at[place];
+        if (any < 0x80) continue;
+        any = 0;
+        for (ptrdiff_t place = 0; place < kUtf8Block; ++place) {
+            const unsigned char byte = at[place], before = at[place - 1], far = at[place - 2], farther = at[place - 3];
+            const unsigned char follows = is_within(before, 0xC2, 0xFF) + is_within(far, 0xE0, 0xFF) + is_within(farther, 0xF0, 0xFF);
+            const auto is_after = [&](auto lead, auto first, auto last) -> unsigned char { return is_within(before, lead, lead) & is_within(byte, first, last); };
+            const unsigned char never = is_within(byte, 0xC0, 0xC1) + is_within(byte, 0xF5, 0xFF) + is_after(0xE0, 0x80, 0x9F) +
+                                        is_after(0xED, 0xA0, 0xBF) + is_after(0xF0, 0x80, 0x8F) + is_after(0xF4, 0x90, 0xBF);
+            any |= (is_within(byte, 0x80, 0xBF) ^ follows) | never;
         }
-        for (const Step& step : kSteps) {
-            for (int byte = step.first; byte <= step.last; ++byte) table[byte] ^= uint64_t{kReject ^ step.to} << step.from;
-        }
-        return table;
+        if (any) return false;
     }
-};
-
-inline bool Utf8Automaton::accepts(std::string_view text) {
-    static constexpr std::array<uint64_t, 256> kTable = build();
-    constexpr size_t kBlock = 64;  // most text has long runs of ASCII
-    uint64_t state = kAccept;
-    for (size_t begin = 0; begin < text.size(); begin += kBlock) {
-        const std::string_view block = text.substr(begin, kBlock);
-        if ((state & 63) == kAccept && is_ascii(block)) continue;
-        for (const char byte : block) state = kTable[static_cast<unsigned char>(byte)] >> (state & 63);
-    }
-    return (state & 63) == kAccept;
+    return true;
 }
 
-inline unsigned char largest_in(std::string_view text) {
-    unsigned char largest = 0;
-    for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
-    return largest;
+inline bool is_utf8(std::string_view text) {
+    const size_t rest = text.size() % kUtf8Block, whole = text.size() - rest, before = std::min<size_t>(whole, 3);
+    unsigned char padded[3 + kUtf8Block] = {};
+    if (rest + before) std::memcpy(padded + 3 - before, text.data() + whole - before, before + rest);
+    if (!continues_utf8(padded + 3, std::end(padded))) return false;
+    if (whole == 0) return true;
+    std::memset(padded, 0, 3);
+    std::memcpy(padded + 3, text.data(), kUtf8Block);
+    return continues_utf8(padded + 3, std::end(padded)) && continues_utf8(bytes_of(text) + kUtf8Block, bytes_of(text) + whole);
 }
 
 }  // namespace corpusfmt

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.engine.schemas import complaints_of
-from corpusfmt.io.paths import read_named
+from corpusfmt.io.paths import COPY_HERE, read_named, refuse_remote
 from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import markdown as code
@@ -79,6 +79,7 @@ def plan_of(path: Path, reports: Path | None, output_format: str) -> Plan:
 
     Raises `UsageError` for a file that cannot be read or is not as `schemas/gate/release.schema.json` has it.
     """
+    refuse_remote(path, "the file of a release", COPY_HERE)
     try:
         text = read_named(path, _MOST_BYTES, "the file").decode()
     except (OSError, UnicodeDecodeError) as error:

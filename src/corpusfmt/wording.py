@@ -33,6 +33,8 @@ _LONG_VALUE = re.compile(rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`")
 # C0 controls are left out: `json.dumps` has escaped them already.
 _UNSEEN_IN_JSON = re.compile(rf"(?![\x00-\x1f]){_UNSEEN.pattern}")
 _BACKTICKS = re.compile("`+")
+# What an unknown name may lack: `-2026`, `-1.1`.
+_VERSION = re.compile(r"-[\d.]+$")
 
 
 def clipped(text: str, limit: int = MOST_OF_A_VALUE) -> str:
@@ -66,7 +68,9 @@ def meant(name: str, known: Iterable[str]) -> str:
     """Return the known name most like an unknown one as a question in parentheses, or nothing if none is like it."""
     from difflib import get_close_matches  # noqa: PLC0415 - only for messages
 
-    names = {each.lower(): each for each in known}
+    known = list(known)
+    # `neurips` means `neurips-2026`: the last of its versions.
+    names = {_VERSION.sub("", each).lower(): each for each in known} | {each.lower(): each for each in known}
     close = get_close_matches(name.lower()[:MOST_OF_A_VALUE], names, n=1, cutoff=0.75)
     return f" (did you mean `{plain(names[close[0]])}`?)" if close else ""
 

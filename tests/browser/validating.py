@@ -107,9 +107,9 @@ def used(page: Page, given: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"at first": opened(page, given["first"])}
     # Chromium does not lay out a frame of another origin that is not in view.
     page.locator("#report").scroll_into_view_if_needed()
-    box = page.frame_locator("#report").locator("details.rule").first
-    box.locator("summary").click()
-    found["rows"] = box.locator("ol li").count()
+    rows = page.frame_locator("#report").locator("details.rule[open]").first.locator("ol li")
+    rows.first.wait_for()
+    found["rows"] = rows.count()
     found["reports"], found["ms"] = zip(*page.evaluate(_OPENED, given["descriptions"]), strict=True)
     page.click("#neurips")
     wait(page)

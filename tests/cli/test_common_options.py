@@ -59,6 +59,21 @@ def test_quiet_commands_that_write_print_nothing(tmp_path: Path) -> None:
     assert (tmp_path / "text").is_dir()
 
 
+def test_options_of_all_commands_may_be_before_or_after_the_name(tmp_path: Path) -> None:
+    run_cli("validate", BAD, "--report", f"json={tmp_path / 'run.json'}")
+    for option in (["-q"], ["--quiet"], ["--color", "always"], ["--color=never"]):
+        before, after = run_cli(*option, "validate", BAD), run_cli("validate", BAD, *option)
+        assert (before.returncode, before.stdout) == (after.returncode, after.stdout)
+        assert (b"\x1b" in after.stdout) is ("always" in option)
+        saved = "render", tmp_path / "run.json", "--output-format", "full"
+        between = run_cli("report", *option, *saved)
+        assert (between.returncode, between.stdout) == (0, run_cli("report", *saved, *option).stdout)
+    assert b"-q and -v contradict each other" in run_cli("-q", "validate", "-v", BAD).stderr
+    wrong = [run_cli("--color", "red", "validate", BAD), run_cli("validate", BAD, "--color", "red")]
+    assert [each.returncode for each in wrong] == [2, 2]
+    assert all(b"'red' is not one of 'auto', 'always', 'never'." in each.stderr for each in wrong)
+
+
 def test_verbose_says_what_was_used_and_what_took_how_long() -> None:
     said = run_cli("validate", "-v", BAD, "--config", "none").stderr.decode()
     assert re.search(r"^checked input\.json: \d+\.\d\d s$", said, re.MULTILINE)

@@ -29,10 +29,10 @@ OPERANDS = {"inputs", "input", "previous"}
 ROWS = [{"id": str(number), "text": f"text {number}", "source": "web"} for number in range(3)]
 
 
-def corpus(folder: Path, rows: list[dict[str, str]]) -> None:
+def corpus(folder: Path, rows: list[dict[str, str]], times: int = 1) -> None:
     path = folder / "documents" / "a.jsonl"
     path.parent.mkdir(parents=True)
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows) * times, "utf-8")
 
 
 def gate(folder: Path, text: str, *options: str) -> tuple[int, dict[str, Any], str]:
@@ -187,7 +187,7 @@ def test_code_in_the_folder_is_not_run(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="has no such signals")
 def test_the_step_that_runs_ends_with_the_gate(tmp_path: Path) -> None:
-    corpus(tmp_path / "c", ROWS * 50_000)
+    corpus(tmp_path / "c", ROWS, 50_000)
     (tmp_path / "release.toml").write_text('corpus = "c"\n[validate]\njobs = 1\n', "utf-8")
     command = [sys.executable, "-m", "corpusfmt", "gate", str(tmp_path / "release.toml")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -209,7 +209,7 @@ def is_open_in_a_step(path: Path, process: int) -> bool:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_a_step_that_ctrl_c_interrupts_ends_by_itself(tmp_path: Path) -> None:
-    corpus(tmp_path / "c", ROWS * 100_000)
+    corpus(tmp_path / "c", ROWS, 100_000)
     (tmp_path / "release.toml").write_text('corpus = "c"\n[seal]\njobs = 1\n', "utf-8")
     command = [sys.executable, "-m", "corpusfmt", "gate", str(tmp_path / "release.toml")]
     pipe = subprocess.PIPE

@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 from support import run_cli
 
+from corpusfmt.engine.sampling import sample_of
 from corpusfmt.engine.validate import validate
+from corpusfmt.formats import Shard, named_format
 from corpusfmt.io.draw import Draw
 from corpusfmt.io.lines import Block, LongLine, blocks
+from corpusfmt.io.paths import Entry
 from corpusfmt.model import Report
 
 ROWS = 500
@@ -50,8 +53,27 @@ def test_so_many_documents_are_checked_at_their_places(corpus: Path, jobs: int) 
     assert found[0] == found[1] != found[2]
     assert all(set(each) <= set(whole) for each in found)
     assert {path for path, *_ in found[0]} == {f"documents/{number}.jsonl.gz" for number in range(3)}
-    assert len({path for path, *_ in found[3]}) == 1
     assert samples[0].results["sample"]["documents"] == 300
+
+
+def test_small_shards_are_many_enough_for_the_sample(tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    for number in range(40):
+        rows = (json.dumps({"id": f"{number}-{row}", "source": "s", "text": "a"}) + "\n" for row in range(2))
+        (tmp_path / "documents" / f"{number}.jsonl").write_text("".join(rows), "utf-8")
+    for wanted in (1, 7, 40):
+        assert validate(tmp_path, sample=wanted, seed=wanted).coverage.documents == wanted
+
+
+def test_of_large_shards_there_is_one_for_each_hundred_documents() -> None:
+    fmt, _ = named_format("dolma")
+    shards = [
+        Shard(number, str(number), {fmt.documents_role: Entry(f"{number}.jsonl", "", "file", 10_000_000)})
+        for number in range(50)
+    ]
+    for wanted, chosen in ((70, 1), (100, 1), (101, 2), (1_000, 10), (100_000, 50)):
+        sample = sample_of(fmt, shards, wanted, seed=1)
+        assert (len(sample.shards), sum(sample.counts.values())) == (chosen, wanted)
 
 
 def test_the_report_says_what_was_not_checked(corpus: Path) -> None:

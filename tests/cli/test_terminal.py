@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import FIXTURES
+from support import FIXTURES, every, run_cli
 
 CASE = Path("croissant/1.1/invalid/value-and-source/input.json")
 ESCAPES = re.compile(rb"\x1b\[[0-9;]*m|\x1b\]8;;.*?\x1b\\")
@@ -37,8 +37,7 @@ def on_terminal(*arguments: str, env: Mapping[str, str]) -> bytes:
 
 
 def in_pipe(*arguments: str, env: Mapping[str, str]) -> bytes:
-    command = [sys.executable, "-m", "corpusfmt", *arguments]
-    return subprocess.run(command, capture_output=True, cwd=FIXTURES, env=os.environ | env, check=False).stdout
+    return run_cli(*arguments, cwd=FIXTURES, env=os.environ | env, fresh=True).stdout
 
 
 @NEEDS_TERMINAL
@@ -76,7 +75,7 @@ def test_reports_for_programs_are_never_coloured() -> None:
     assert b"\x1b" not in shown
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize("shell", every(3, ["bash", "zsh", "fish"]))
 @pytest.mark.parametrize(
     ("words", "offered"),
     [

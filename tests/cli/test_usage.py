@@ -166,3 +166,22 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
     environment = {**os.environ, "PYTHONIOENCODING": "latin-1"}
     done = run_cli("validate", path, "--format", "dolma", "--output-format", name, env=environment)
     assert "café.jsonl" in done.stdout.decode("utf-8" if name.startswith("json") else "latin-1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["validat", "."], "Error: No such command 'validat'. Did you mean 'validate'?"),
+        (["validate", ".", "--profil", "strict"], "Error: No such option: --profil (did you mean `--profile`?)"),
+        (["--versoin"], "Error: No such option: --versoin (did you mean `--version`?)"),
+        (["validate", ".", "--profile", "strickt"], "error: unknown profile 'strickt' (did you mean `strict`?); "),
+        (["validate", ".", "--format", "osca"], "error: unknown format 'osca' (did you mean `oscar`?); "),
+        (["rule", "short-sentnce"], "error: unknown rule 'short-sentnce' (did you mean `short-sentence`?); "),
+        (["rule", "XYZ999"], "error: unknown rule 'XYZ999'; "),
+    ],
+    ids=lambda each: each[-1] if isinstance(each, list) else "",
+)
+def test_a_name_that_is_misspelt_is_answered_with_one_like_it(arguments: list[str], said: str, tmp_path: Path) -> None:
+    done = run_cli(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.decode().splitlines()[-1].startswith(said)

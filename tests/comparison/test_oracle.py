@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from comparison import oracle
 from msgspec.structs import asdict
+from support import every
 
 from corpusfmt.comparison import compare, matching, names, runs, texts
 from corpusfmt.comparison.result import Counts
@@ -23,7 +24,7 @@ def _as_counted(groups: Mapping[str, Counts]) -> dict[str, dict[str, int]]:
     return counted
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", every(2, range(30)))
 def test_what_is_found_is_what_there_is(seed: int, tmp_path: Path) -> None:
     for number in range(10):
         _check(seed * 10 + number, tmp_path / str(number))

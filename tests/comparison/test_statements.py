@@ -73,7 +73,7 @@ def test_licence_recipe_rules_and_schema(tmp_path: Path) -> None:
         manifest = {
             "recipe": recipe | {"lines": {"min-chars": chars}},
             "files": {"x": {}},
-            "tool": {"name": "corpusfmt", "version": f"0.{chars}"},
+            "tool": {"name": "corpusfmt", "version": f"0.{chars}", "format": chars},
         }
         (folder / "MANIFEST.json").write_text(json.dumps(manifest), "utf-8")
     found = corpusfmt.compare(old, new)

@@ -34,7 +34,7 @@ from fixtures.croissant.builders import (
     rendered,
     without,
 )
-from support import FIXTURES, REPOSITORY, run_cli
+from support import FIXTURES, REPOSITORY, every, run_cli
 from test_fixtures import CASES, expected_of, input_of, name_of, report_of
 
 import corpusfmt
@@ -172,7 +172,7 @@ def test_a_repair_that_needs_a_review_is_made_when_asked_for(
     assert read(path) == edited(document, repaired)
 
 
-@pytest.mark.parametrize("case", DESCRIBED, ids=name_of)
+@pytest.mark.parametrize("case", every(4, DESCRIBED), ids=name_of)
 def test_no_repair_is_left_and_a_second_run_changes_nothing(case: Path, tmp_path: Path) -> None:
     source = input_of(case)
     path = tmp_path / source.name
@@ -196,6 +196,7 @@ def test_no_null_is_written_next_to_a_key_that_may_be_meant(tmp_path: Path) -> N
     assert read(path)["recordSet"][3]["data"] == BASE["recordSet"][3]["data"]
 
 
+@pytest.mark.deep
 def test_the_page_says_how_many_findings_have_a_repair() -> None:
     findings = [each for case in DESCRIBED for each in report_of(case, max_per_rule=10_000).findings]
     fixes = [each.fix for each in findings if each.fix]
@@ -381,7 +382,7 @@ REPAIRED = {
 }
 
 
-@pytest.mark.parametrize("code", sorted(REPAIRED))
+@pytest.mark.parametrize("code", every(3, sorted(REPAIRED)))
 def test_a_value_in_another_form_has_no_repair_that_breaks_the_text(code: str, tmp_path: Path) -> None:
     case, pointer = REPAIRED[code]
     for tree in islice(with_other_forms(read(FIXTURES / "croissant" / case), pointer), 10):

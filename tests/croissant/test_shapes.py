@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from croissant.documents import CASES, SAMPLES, SCHEMAS, VALID_SAMPLES
+from support import every
 
 import corpusfmt
 from corpusfmt.formats.croissant.model.contexts import appendix
@@ -70,7 +71,7 @@ def shape_codes(path: Path, version: str) -> set[str]:
     return {match.group(1) for match in found if match is not None}
 
 
-@pytest.mark.parametrize("case", CASE_FOLDERS, ids=lambda case: f"{case.parent.parent.name}-{case.name}")
+@pytest.mark.parametrize("case", every(4, CASE_FOLDERS), ids=lambda case: f"{case.parent.parent.name}-{case.name}")
 def test_pyshacl_agrees(case: Path) -> None:
     path = case / "input.json"
     ours = corpusfmt.validate(path, format="croissant", profile="strict").by_rule.keys()
@@ -80,7 +81,7 @@ def test_pyshacl_agrees(case: Path) -> None:
 TASKS = sorted(CASES.glob("1.0/*/task-*"))
 
 
-@pytest.mark.parametrize("case", TASKS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", every(4, TASKS), ids=lambda case: case.name)
 def test_pyshacl_agrees_on_tasks(case: Path) -> None:
     of_shapes = {"CRO213", "CRO214", "CRO811"}  # the other rules are about several properties
     ours = corpusfmt.validate(case / "input.json", format="croissant", profile="strict").by_rule.keys()

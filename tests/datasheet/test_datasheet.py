@@ -146,6 +146,14 @@ def test_records_that_are_no_documents_are_stated(tmp_path: Path) -> None:
     assert page.texts["html/body/main/section/ul/li"] == ["documents/a.jsonl.gz:2: DOL304 `text` is missing"]
 
 
+def test_a_language_that_is_called_none_does_not_hide_what_has_none(tmp_path: Path) -> None:
+    rows = [document(1, metadata={}, created="2020-01-02"), document(2, "none", created="the year 2020")]
+    write_rows(tmp_path / "in/documents/a.jsonl.gz", rows)
+    page = written(tmp_path / "in", tmp_path)
+    assert page.texts["html/body/main/section/div/table/tbody/tr/th"].count("none") == 2
+    assert "1 document without a date of ISO 8601." in text_of(page)
+
+
 HOSTILE = "</svg></blockquote><script>alert(1)</script>\"'|\u202e`x`\n::error::"
 ELEMENTS = (
     {"html", "head", "meta", "title", "style", "script", "body", "main", "section", "nav", "h1", "h2", "h3", "p", "a"}
@@ -243,7 +251,9 @@ def test_saved_statistics_are_those_of_the_page(of_oscar: Page, oscar_corpus: Pa
     page = written(oscar_corpus, tmp_path, "--stats", saved, "--eu")
     assert page.texts == of_oscar.texts
     both, copied = tmp_path / "both.json", tmp_path / "copied.json"
-    copied.write_text(json.dumps(json.loads(saved.read_bytes()) | {"path": "another"}), "utf-8")
+    copied.write_text(
+        json.dumps(json.loads(saved.read_bytes()) | {"path": "another", "added": {"2020-01": 1}}), "utf-8"
+    )
     run_cli("stats", "--merge", saved, copied, "--report", f"json={both}")
     page = written(oscar_corpus, tmp_path, "--stats", both, "--eu")
     (note,) = (each for path, texts in page.texts.items() if path.endswith("main/p") for each in texts if "Not" in each)

@@ -1,4 +1,4 @@
-"""What can be checked of commands that are not run: their syntax, and that their options, targets and files exist."""
+"""What can be checked of commands that are run elsewhere: their syntax, and that their options, targets and files exist."""
 
 from __future__ import annotations
 

@@ -3,18 +3,23 @@
 A page is a session in a folder of its own. Its blocks run in their order:
 
 - a block that begins with `$ ` is run by a shell, and what it prints is compared; a line `…` stands for any lines;
-- `sh` must succeed, `python` must not raise, `toml`, `json` and `yaml` must be read.
+- `sh` must succeed, `python` must not raise.
 
-A comment before a block says more: `<!-- file: NAME -->` writes the block to a file; `<!-- output -->` compares it with what the
-`python` before it printed; `<!-- continues -->` runs `python` after the one before it; `<!-- one command -->` says that further lines with `$ ` are output; `<!-- not run: REASON -->` leaves it
-out, as does `<!-- tests/… runs this … -->`, and then it is only `checked`. `<!-- script -->` before the
-settings of a CI host runs the scripts in it that begin with `corpusfmt`. `<!-- setup: COMMANDS -->` runs commands that readers do not see. `$REPOSITORY` is this
-repository, `$OSCAR` and `$DOLMA` are corpora of its sample.
+Comments before a block say more:
+
+- `<!-- setup: COMMANDS -->` runs commands that readers do not see; `$REPOSITORY` is this repository, `$OSCAR` and `$DOLMA` are corpora
+  of its sample.
+- `<!-- file: NAME -->` writes the block to a file that later commands read, `<!-- output -->` compares it with what the `python` before it printed,
+  `<!-- continues -->` runs `python` after the one before it, `<!-- one command -->` says that further lines with `$ ` are output, and
+  `<!-- script -->` before the settings of a CI host or a container runs the scripts in it that begin with `corpusfmt`.
+- `<!-- with: OLD => NEW; … -->` replaces names and sizes before the block runs, and puts them back into what is printed.
+- `<!-- make TARGET runs this -->` says what is needed: only that target runs the block, together with the rest of its page.
+- `<!-- tests/….py runs this -->` names the test that runs the block in its own way, and `<!-- .ci/run makes this -->` says that its targets
+  are made there. Such blocks are `checked`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -23,60 +28,127 @@ import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from string import Template
 
 import yaml
 from documentation.commands import faults
+from msgspec import Struct
 from support import REPOSITORY
 
 PAGES = sorted(
     path.relative_to(REPOSITORY).as_posix()
-    for path in [REPOSITORY / "README.md", REPOSITORY / "CONTRIBUTING.md", *(REPOSITORY / "docs").rglob("*.md")]
+    for path in [
+        *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "tests/fixtures/README.md")),
+        *(REPOSITORY / "docs").rglob("*.md"),
+    ]
     if path.name != "rules.md"
 )
 _PART = re.compile(
     r"^ *<!-- *(?P<comment>.*?) *-->$|^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
-_SKIPPED = re.compile(r"not run: \S|\S+\.py runs this")
-_PARSERS: dict[str, Callable[[str], object]] = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
+_TESTED = re.compile(r"(tests/\S+\.py) runs this\b")
+_TARGET = re.compile(r"make (\S+) runs this")
+_MADE = ".ci/run makes this"
+
+
+# What a run that takes longer than half a minute prints meanwhile.
+_HEARTBEAT = re.compile(r"^[a-z]+: [\d,]+ of [\d,]+, \d+ %, .*\n", re.MULTILINE)
+_SECONDS = 300  # bounds a command: only one that hangs takes as long
 
 
 class Wrong(AssertionError):
     """A block that does not do what its page says."""
 
 
-def blocks(text: str) -> Iterator[tuple[re.Match[str], str]]:
-    """Yield the blocks and the setups of a page, each with the comment before it."""
-    comment = ""
+class Marks(Struct, frozen=True):
+    """What the comments before a block say."""
+
+    comments: Sequence[str] = ()
+
+    def __contains__(self, comment: str) -> bool:
+        return comment in self.comments
+
+    def value(self, name: str) -> str:
+        """Return what follows `NAME:` in a comment, or nothing."""
+        return next((each.partition(":")[2].strip() for each in self.comments if each.startswith(f"{name}:")), "")
+
+    def _matching(self, pattern: re.Pattern[str]) -> str:
+        return next((found[1] for each in self.comments if (found := pattern.match(each))), "")
+
+    @property
+    def target(self) -> str:
+        """The target that runs the block; empty for the session of each page."""
+        return self._matching(_TARGET)
+
+    @property
+    def test(self) -> str:
+        """The test that runs the block in its own way."""
+        return self._matching(_TESTED)
+
+    def replacements(self, environment: dict[str, str]) -> list[tuple[str, str]]:
+        pairs = [each.split(" => ") for each in self.value("with").split("; ") if each]
+        return [(old, Template(new).safe_substitute(environment)) for old, new in pairs]
+
+
+def blocks(text: str) -> Iterator[tuple[re.Match[str], Marks]]:
+    """Yield the blocks and the setups of a page, each with the comments before it."""
+    comments: list[str] = []
     for part in _PART.finditer(text):
         if part["comment"] is None or part["comment"].startswith("setup:"):
-            yield part, comment
-            comment = ""
+            yield part, Marks(tuple(comments))
+            comments = []
         else:
-            comment = part["comment"]
+            comments.append(part["comment"])
 
 
-def way_of(block: re.Match[str], comment: str) -> str:
+def way_of(block: re.Match[str], marks: Marks) -> str:
     """Return how a block is tested; empty if it is not."""
     if block["comment"] is not None:
         return "setup"
-    if _SKIPPED.match(comment):
-        return "skipped"
+    if marks.test:
+        return "tested"
+    if _MADE in marks:
+        return "made"
     if block["code"].lstrip().startswith("$ "):
         return "console"
-    return comment if comment in {"output", "script"} else block["language"]
+    if marks.value("file"):
+        return "file"
+    return next((each for each in ("output", "script") if each in marks), block["language"])
 
 
-def parsed(block: re.Match[str]) -> None:
-    """Read a block of data. Raises `Wrong` if it cannot be read; JSON may be members of an object."""
-    code = block["code"]
-    try:
-        _PARSERS[block["language"]](f"{{{code}}}" if block["language"] == "json" and code.lstrip()[0] == '"' else code)
-    except (ValueError, yaml.YAMLError) as error:
-        raise Wrong(f"{error} in\n{code}") from error
+def pages_of(target: str) -> list[str]:
+    """Return the pages with a block that only this target runs."""
+    return [
+        name
+        for name in PAGES
+        if any(marks.target == target for _, marks in blocks((REPOSITORY / name).read_text("utf-8")))
+    ]
+
+
+def code_for(test: str) -> dict[str, list[str]]:
+    """Return the blocks, by page, that a test runs in its own way."""
+    found: dict[str, list[str]] = {}
+    for name in PAGES:
+        for block, marks in blocks((REPOSITORY / name).read_text("utf-8")):
+            if marks.test == test:
+                found.setdefault(name, []).append(block["code"])
+    return found
+
+
+def unmade(block: re.Match[str]) -> list[str]:
+    """Return the commands of a block that `.ci/run` does not run as targets; one begins with a group of targets."""
+    run = re.findall(r"^ *make ([^>|&\n]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    made = tuple(word for targets in run for word in targets.split() if re.fullmatch(r"[a-z][a-z-]*", word))
+    commands = [line.partition("#")[0].split() for line in block["code"].splitlines()]
+    return [
+        " ".join(each)
+        for each in commands
+        if each[:1] != ["make"] or not all("=" in word or word.startswith(made) for word in each[1:])
+    ]
 
 
 def scripts(block: re.Match[str]) -> Iterator[str]:
@@ -103,14 +175,14 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def checked(block: re.Match[str]) -> None:
-    """Check what can be known of a block that is not run: syntax, and the names of commands and options. Raises `Wrong`."""
+    """Check what can be known of a block that is run elsewhere: syntax, and the names of commands and options. Raises `Wrong`."""
     code, language = block["code"], block["language"]
     if language == "python":
         compile(code, "block", "exec", dont_inherit=True)
     elif language == "yaml":
         list(yaml.safe_load_all(code))
-    elif language in _PARSERS:
-        parsed(block)
+    elif language == "toml":
+        tomllib.loads(code)
     elif language == "lua":
         # Debian: lua5.4. Elsewhere this is the one language that is not checked.
         if parser := shutil.which("luac5.4") or shutil.which("luac"):
@@ -123,68 +195,89 @@ def checked(block: re.Match[str]) -> None:
             raise Wrong(f"{'; '.join(wrong)} in\n{code}")
 
 
-def rewritten(text: str, folder: Path, environment: dict[str, str]) -> str:
-    """Run a page in a folder, and return it with what its commands print now. Raises `Wrong` for one that fails."""
+def rewritten(text: str, folder: Path, environment: dict[str, str], target: str = "") -> str:
+    """Run a page in a folder, with the blocks of a target, and return it with what its commands print now. Raises `Wrong`."""
     made, end, printed, code = [], 0, "", ""
+    here = folder  # until a block changes it
 
-    def run(*command: str, checked: bool = True) -> str:
-        with subprocess.Popen(
-            command,
-            cwd=folder,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        ) as done:
+    def run(*command: str, checked: bool = True, warnings: bool = True) -> str:
+        with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
+            # Not pipes, which what a command left running would keep open.
+            both = output if warnings else errors
+            done = subprocess.Popen(
+                command,
+                cwd=here,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=both,
+                start_new_session=True,
+            )
             try:
-                output = done.communicate(timeout=120)[0].decode()
+                done.wait(_SECONDS)
             finally:
                 with suppress(ProcessLookupError):
-                    os.killpg(done.pid, signal.SIGKILL)  # what a command left running
-        if checked and done.returncode:
-            raise Wrong(f"{command[-1]}\nexit status {done.returncode}\n{output}")
-        return output
+                    os.killpg(done.pid, signal.SIGKILL)
+                done.wait()
+            for each in (output, errors):
+                each.seek(0)
+            said = _HEARTBEAT.sub("", output.read().decode())
+            if checked and done.returncode:
+                raise Wrong(f"{command[-1]}\nexit status {done.returncode}\n{said}{errors.read().decode()}")
+        return said
 
-    def shell(command: str, *, checked: bool) -> str:
-        return run("bash", "-euc" if checked else "-uc", command, checked=checked)
+    def shell(command: str, *, checked: bool = True) -> str:
+        nonlocal here
+        with tempfile.NamedTemporaryFile() as left_in:
+            ending = f"trap 'pwd > {left_in.name}' EXIT\n"
+            printed = run("bash", "-euc" if checked else "-uc", ending + command, checked=checked)
+            here = Path(left_in.read().decode().strip() or here)
+        return printed
 
-    for block, comment in blocks(text):
-        way = way_of(block, comment)
-        if comment.startswith("file: "):
-            (folder / comment.removeprefix("file: ")).write_text(block["code"], "utf-8")
+    for block, marks in blocks(text):
+        way = way_of(block, marks)
+        if marks.target not in {"", target}:
+            continue
+        changed = marks.replacements(environment)
+        if name := marks.value("file"):
+            (here / name).write_text(block["code"], "utf-8")
         if way == "setup":
-            shell(block["comment"].removeprefix("setup:"), checked=True)
+            shell(block["comment"].removeprefix("setup:"))
         elif way == "sh":
-            shell(block["code"], checked=True)
+            shell(_replaced(block["code"], changed))
         elif way == "python":
-            code = f"{code}\n{block['code']}" if comment == "continues" else block["code"]
-            printed = run("python", "-c", code)
+            code = f"{code}\n{block['code']}" if "continues" in marks else block["code"]
+            printed = run("python", "-c", _replaced(code, changed), warnings=False)
         elif way == "script":
             for command in scripts(block):
-                shell(command, checked=True)
-        elif way in _PARSERS:
-            parsed(block)
+                shell(_replaced(command, changed))
         elif way in {"console", "output"}:
-            now = printed if way == "output" else "".join(_session(_commands(block, comment), shell))
+            now = printed if way == "output" else "".join(_session(_commands(block, marks), shell, changed))
             made += [text[end : block.start("code")], now]
             end = block.end("code")
     return "".join([*made, text[end:]])
 
 
-def _commands(block: re.Match[str], comment: str) -> list[str]:
+def _replaced(text: str, pairs: Iterable[tuple[str, str]]) -> str:
+    for old, new in pairs:
+        text = text.replace(old, new)
+    return text
+
+
+def _commands(block: re.Match[str], marks: Marks) -> list[str]:
     """Return the commands of a block, each with its output."""
-    return [block["code"]] if comment == "one command" else re.split(r"^(?=\$ )", block["code"], flags=re.MULTILINE)[1:]
+    return [block["code"]] if "one command" in marks else re.split(r"^(?=\$ )", block["code"], flags=re.MULTILINE)[1:]
 
 
-def _session(parts: Iterable[str], shell: Callable[..., str]) -> Iterator[str]:
+def _session(parts: Iterable[str], shell: Callable[..., str], changed: list[tuple[str, str]]) -> Iterator[str]:
     """Yield commands, each with what it prints; as it was, where that stands for the same."""
+    back = [(new, old) for old, new in changed if new]
     for part in parts:
         command = re.match(r"\$ (?:.*\\\n)*.*\n", part)
         assert command is not None
         before = part[command.end() :]
         text = before.rstrip("\n")
-        now = shell(command[0][2:], checked=False).rstrip("\n")
+        now = _replaced(shell(_replaced(command[0][2:], changed), checked=False), back).rstrip("\n")
         shown = "\n".join(r"(?:.*\n)*.*" if line == "…" else re.escape(line) for line in text.split("\n"))
         ending = before[len(text) :] or "\n"
         yield command[0] + (before if re.fullmatch(shown, now) else now + ending if now else ending[1:])

@@ -35,6 +35,13 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert sorted(listed(settings["project"]["nav"])) == sorted({*written, *generated, "rules/index.md"})
 
 
+def test_every_format_says_what_real_data_gets_wrong() -> None:
+    for page in (REPOSITORY / "docs" / "formats").glob("*.md"):
+        _, found, section = page.read_text("utf-8").partition("\n## Common defects of ")
+        assert found, page.name
+        assert re.search(r"\b[A-Z]{3}\d{3}\b", section.partition("\n## ")[0]), page.name
+
+
 def test_a_link_to_nothing_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "page.md").write_text("See [it](there.md).\n", "utf-8")
     monkeypatch.setattr(pages, "REPOSITORY", tmp_path)

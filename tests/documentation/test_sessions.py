@@ -1,4 +1,4 @@
-"""Every block of code on every page is tested: run, read, or left out for a reason that the page states."""
+"""Every block of code on every page is tested: run here or by the target or test that the page states, or read."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ import os
 import re
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
 from documentation.commands import faults_in_line
-from documentation.sessions import PAGES, Wrong, blocks, checked, environment_in, make_corpora, rewritten, way_of
+from documentation.sessions import (
+    PAGES,
+    Wrong,
+    blocks,
+    checked,
+    code_for,
+    environment_in,
+    make_corpora,
+    rewritten,
+    unmade,
+    way_of,
+)
 from support import REPOSITORY
 
-WAYS = {"setup", "skipped", "script", "console", "output", "sh", "python", "toml", "json", "yaml"}
+ELSEWHERE = {"tested", "made"}
+WAYS = {*ELSEWHERE, "setup", "script", "console", "output", "file", "sh", "python", "text"}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_is_tested(name: str) -> None:
-    for block, comment in blocks((REPOSITORY / name).read_text("utf-8")):
-        way = way_of(block, comment)
-        assert way in WAYS, f"{name}: say in a comment why this is not run:\n{block[0]}"
-        if way == "skipped":
+    for block, marks in blocks((REPOSITORY / name).read_text("utf-8")):
+        way = way_of(block, marks)
+        assert way in WAYS, f"{name}: say in a comment what runs this:\n{block[0]}"
+        if way in ELSEWHERE or (marks.target and way != "setup"):
             checked(block)
+        if way == "tested":
+            assert Path(name).name in (REPOSITORY / marks.test).read_text("utf-8")
+        if way == "made":
+            assert unmade(block) == []
 
 
 @pytest.fixture(scope="session")
@@ -44,21 +59,15 @@ def test_a_page_prints_what_its_commands_print(name: str, corpora: Path, tmp_pat
 
 
 @pytest.mark.skipif("CORPUSFMT_SITE" not in os.environ, reason="CORPUSFMT_SITE is not set")
-@pytest.mark.skipif(os.environ.get("CORPUSFMT_INSTALLS") != "1", reason="CORPUSFMT_INSTALLS is not set")
-def test_tutorials_need_no_more_than_they_install(corpora: Path, tmp_path: Path) -> None:
-    """A new user has a clone of the repository and a fresh environment, and runs only the commands of a tutorial."""
-    venv.create(tmp_path / "venv", with_pip=True)
-    programs = tmp_path / "venv" / "bin"
-    pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", tmp_path, REPOSITORY], check=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    for name in filter(re.compile("docs/tutorials/").match, PAGES):
-        text = (REPOSITORY / name).read_text("utf-8")
-        (extras,) = re.findall(r"\npip install 'corpusfmt(\[[\w,]+\])'\n", text)
-        subprocess.run([*pip, "install", f"{wheel}{extras}"], check=True)
-        folder = tmp_path / Path(name).stem
-        subprocess.run(["git", "clone", "--quiet", "--depth=1", f"file://{REPOSITORY}", folder], check=True)
-        assert rewritten(text, folder, environment_in(folder, corpora, programs)) == text, name
+def test_the_demonstration_prints_what_the_readme_says(tmp_path: Path) -> None:
+    (shown,) = code_for("tests/documentation/test_sessions.py")["README.md"]
+    (tmp_path / "pipeline").symlink_to(REPOSITORY / "pipeline")
+    command = [sys.executable, "pipeline/demo.py", "demo"]
+    done = subprocess.run(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True, timeout=120
+    )
+    time = re.compile(r"\d+ seconds")
+    assert time.sub("", done.stdout) == time.sub("", shown)
 
 
 def test_what_a_page_says_is_compared_with_what_is_printed(tmp_path: Path) -> None:
@@ -68,11 +77,11 @@ def test_what_a_page_says_is_compared_with_what_is_printed(tmp_path: Path) -> No
     same = (
         "<!-- setup: printf 'one\\ntwo\\nthree\\n' > list -->\n```\n$ cat list\none\n…\nthree\n\n$ cat \\\n  none\n…\n```\n"
         "<!-- file: a.toml -->\n```toml\na = 1\n```\n```sh\ngrep --quiet a a.toml\n```\n"
-        "```python\nprint(2)\n```\n<!-- output -->\n```\n2\n```\n<!-- not run: there is no cluster -->\n```sh\nfalse\n```\n"
+        "```python\nprint(2)\n```\n<!-- output -->\n```\n2\n```\n<!-- make remote-test runs this -->\n```sh\nfalse\n```\n"
     )
     assert page(same) == same
     assert page("```\n$ echo two\none\n\n$ echo three\n```\n") == "```\n$ echo two\ntwo\n\n$ echo three\nthree\n```\n"
-    for wrong in ("```sh\nfalse\n```\n", "```toml\na\n```\n", "```json\n{]\n```\n", "```python\n1 / 0\n```\n"):
+    for wrong in ("```sh\nfalse\n```\n", "```python\n1 / 0\n```\n"):
         with pytest.raises(Wrong):
             page(wrong)
 
@@ -94,7 +103,7 @@ def test_commands_in_sentences_exist(name: str) -> None:
         ("if true; then", "syntax error"),
     ],
 )
-def test_a_block_that_is_not_run_is_still_checked(code: str, fault: str) -> None:
+def test_a_block_that_is_run_elsewhere_is_still_checked(code: str, fault: str) -> None:
     ((block, _),) = blocks(f"```sh\n{code}\n```\n")
     with pytest.raises(Wrong, match=fault):
         checked(block)

@@ -9,13 +9,16 @@ import json
 import os
 import posixpath
 import re
-from functools import cache
+from functools import cache, partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from browser.opened import BROWSER, CHROMIUM, driven, seen
 
 from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.report.explained import address_of
@@ -138,3 +141,19 @@ def test_every_rule_has_a_page_that_search_finds_by_code_and_slug() -> None:
 )
 def test_search_finds_a_rule_by_words(words: str, code: str) -> None:
     assert f"rules/{code}/" in search(words)
+
+
+@BROWSER
+def test_search_in_chromium_finds_rules() -> None:
+    names = {"OSC205": "OSC205", "short-sentence": "OSC305"}
+    words = {"double encoded": "GEN202", "truncated gzip corrupt": "GEN101"}
+    handler = partial(SimpleHTTPRequestHandler, directory=SITE)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/"
+        found = seen(driven("searching", CHROMIUM, address, *names, *words))
+        server.shutdown()
+    first = found["first"]
+    assert [query for query, code in names.items() if first[query][0] != f"/rules/{code}/"] == []
+    assert [query for query, code in words.items() if f"/rules/{code}/" not in first[query]] == []
+    assert [each for each in found["requests"] if not each.startswith((address, "blob:", "data:"))] == []

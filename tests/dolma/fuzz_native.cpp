@@ -1,10 +1,10 @@
-// Fuzzes the kernel for Dolma rows with odd and damaged lines: `make fuzz-native-dolma`.
+// Fuzzes the kernel for rows of Dolma and records of OSCAR with odd and damaged lines: `make fuzz-native-dolma`.
 //
 // What the rules make of a row is told in Python; here it must be one verdict, whatever stands around the row, and
 // nothing that is cut short may be accepted.
 
 #define CORPUSFMT_WITHOUT_PYTHON
-#include "../../src/corpusfmt/formats/dolma/_native.cpp"
+#include "../../src/corpusfmt/formats/_native.cpp"
 
 #include "../fuzzing.hpp"
 
@@ -12,6 +12,7 @@ namespace {
 
 using corpusfmt::Attributes;
 using corpusfmt::Document;
+using corpusfmt::Record;
 using fuzzing::below;
 using fuzzing::fail;
 using fuzzing::one_of;
@@ -82,8 +83,29 @@ std::string random_value(Source& source) {
     }
 }
 
+const std::vector<std::string> kHeaders = {
+    R"("content-length":"11062")", R"("warc-target-uri":"https://example.org/")", R"("warc-target-uri":"<a:\u000a>")",
+    R"("warc-type":"conversion")", R"("content-type":"text/plain")", R"("warc-date":"2021-02-24T17:55:29Z")",
+    R"("warc-date":"2021-02-30T17:55:29Z")", R"("warc-refers-to":"<urn:uuid:0>")", R"("Warc-Type":"conversion")",
+    R"("warc-block-digest":"sha1:7CSNQUV3EXUIHI2FEXEQAXVSYVX3I5TC")", R"("content-length":"0999999999999999999")",
+    R"("warc-record-id":"<urn:uuid:62c2ffca-5cd8-44a7-b9c5-8f30c4a5e5a1>")", R"("warc-identified-content-language":"deu,eng")",
+    R"("corpusfmt-document":"{}")", R"("corpusfmt-\u00e9":"")", R"("x":"y")", R"("content-length":"")", R"("warc-target-uri":"")",
+};
+
+std::string random_record(Source& source) {
+    std::string row = R"({"headers":{)";
+    for (size_t headers = below(source, 12); headers > 0; --headers) row += one_of(kHeaders, source) + (headers > 1 ? "," : "");
+    row += R"(},"nb_sentences":)" + (source() % 4 ? "7" : one_of(kNumbers, source)) + R"(,"offset":)" + one_of(kNumbers, source);
+    return row + (source() % 8 ? "" : ',' + random_member(source)) + '}';
+}
+
 std::string random_row(Source& source) {
     std::string row;
+    if (source() % 3 == 0) {
+        row = random_record(source);
+        if (source() % 4 == 0) fuzzing::damage(row, kBadText, source);
+        return row;
+    }
     if (source() % 2) {
         row = R"({"id":)" + random_string(source) + R"(,"text":)" + random_string(source) + R"(,"source":)" + random_string(source);
     } else {
@@ -103,12 +125,12 @@ size_t accepted(std::string_view lines) {
     const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()}, true);
     if (!found) return 0;
     for (const Row& row : found->rows) {
-        if (!corpusfmt::Utf8Automaton::accepts(row.id)) fail("an id that is not UTF-8", lines);
+        if (!corpusfmt::is_utf8(row.id)) fail("an id that is not UTF-8", lines);
     }
     for (const corpusfmt::Shape& shape : found->shapes) {
         if (shape.row >= found->rows.size()) fail("a shape of no row", lines);
         for (const std::string_view name : shape.names) {
-            if (!corpusfmt::Utf8Automaton::accepts(name)) fail("a name that is not UTF-8", lines);
+            if (!corpusfmt::is_utf8(name)) fail("a name that is not UTF-8", lines);
         }
     }
     for (const auto& [shape, begin, end] : found->samples) {
@@ -119,31 +141,81 @@ size_t accepted(std::string_view lines) {
     return found->rows.size();
 }
 
+bool equal(const Document& one, const Document& other) {
+    return one.id == other.id && one.text == other.text && one.length == other.length && one.suspect == other.suspect;
+}
+bool equal(const Attributes& one, const Attributes& other) { return one.id == other.id && one.reach == other.reach; }
+bool equal(const Record& one, const Record& other) { return one.hash == other.hash && one.missing == other.missing; }
+
+// A run of clean rows ends where a line does, and the first that is not clean is clean nowhere.
 template <typename Row>
-size_t exercise(const std::vector<std::string>& rows, Source& source) {
-    std::string block;
-    size_t lines = 0, clean = 0;
+size_t exercise(std::string_view lines) {
+    const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
+    size_t start = 0, clean = 0;
+    while (start < lines.size()) {
+        const auto found = corpusfmt::clean_rows<Row>({copy.get() + start, lines.size() - start}, false);
+        const size_t end = found ? start + found->end : std::min(lines.find('\n', start), lines.size() - 1) + 1;
+        if (end <= start || end > lines.size() || (end < lines.size() && lines[end - 1] != '\n')) fail("a run that ends in a line", lines);
+        const size_t rows = found ? found->rows.size() : 0;
+        for (size_t begin = start, row = 0; begin < end; ++row) {
+            const size_t stop = std::min(lines.find('\n', begin), lines.size());
+            const std::string line(lines.substr(begin, stop - begin));
+            const auto alone = corpusfmt::clean_rows<Row>(line, false);
+            if (!alone != !found || (alone && !equal(alone->rows[0], found->rows[row]))) fail("another verdict on a row alone", lines);
+            begin = stop + 1;
+        }
+        clean += rows;
+        start = end;
+    }
+    return clean;
+}
+
+// What becomes rows comes back as the same text; what does not ends before a document. Any bytes may be rows.
+size_t exercise_conversion(const std::vector<std::string>& rows, Source& source) {
+    std::string text, records;
+    uint64_t line = 0;
     for (const std::string& row : rows) {
-        // A damaged row may have become several lines.
-        const size_t expected = static_cast<size_t>(std::count(row.begin(), row.end(), '\n')) + 1;
-        const size_t found = accepted<Row>(row);
-        lines += expected;
-        clean += found;
-        block += row + '\n';
-        if (found && found != expected) fail("lines were lost", row);
-        if (found && found == 1 && accepted<Row>(std::string_view(row).substr(0, below(source, row.find_last_of('}') + 1)))) {
+        const uint64_t lines = 1 + below(source, 3);
+        for (uint64_t at = 0; at < lines; ++at) text += (source() % 50 ? "a " : "") + one_of(source() % 50 ? kText : kBadText, source) + '\n';
+        text += source() % 50 ? "\n" : one_of(kSpaces, source);
+        std::string headers;
+        for (size_t number : {1, 5, 11}) headers += (headers.empty() ? "" : ",") + kHeaders[source() % 20 ? number : below(source, kHeaders.size())];
+        records += R"({"headers":{)" + headers + R"(},"offset":)" + std::to_string(line) + R"(,"nb_sentences":)" + std::to_string(lines) + "}\n";
+        if (source() % 20 == 0) records += row + '\n';
+        line += lines + 1;
+    }
+    const auto texts = fuzzing::exact_copy(text + "a" + '\0'), of_texts = fuzzing::exact_copy(records + '\0');
+    constexpr char kRow[] =
+        "{\"id\":\"\0#de\",\"text\":\"\0\",\"source\":\"oscar\",\"created\":\"\0\",\"metadata\":{\"language\":\"de\",\"url\":\"\0\","
+        "\"oscar\":\"{\\\"version\\\":\\\"1.1\\\",\\\"part\\\":\\\"de\\\",\\\"record\\\":\0}\"}}\n";
+    const auto made = corpusfmt::rows_of_pairs({texts.get(), text.size() + 1}, {of_texts.get(), records.size()}, {kRow, sizeof(kRow) - 1}, 0, 1 << 20);
+    if (made.text_end > text.size() || made.records_end > records.size()) fail("more was converted than there is", text);
+    const auto copy = fuzzing::exact_copy(made.texts + '\0');
+    const auto back = corpusfmt::pairs_of_rows({copy.get(), made.texts.size()}, "de", 0);
+    if (!back || back->texts + (made.texts.empty() ? "" : "\n\n") != text.substr(0, made.text_end)) fail("another text came back", made.texts);
+    std::string damaged = made.texts;
+    if (!damaged.empty()) fuzzing::damage(damaged, kBadText, source);
+    const auto odd = fuzzing::exact_copy(damaged + '\0');
+    const auto found = corpusfmt::pairs_of_rows({odd.get(), damaged.size()}, "de", 0);
+    if (found && !corpusfmt::is_utf8(found->texts)) fail("a text that is not UTF-8", damaged);
+    return static_cast<size_t>(std::count(made.texts.begin(), made.texts.end(), '\n'));
+}
+
+// Rows one by one: nothing that is cut short is accepted, unless it is several lines.
+template <typename Row>
+void exercise_cut(const std::vector<std::string>& rows, Source& source) {
+    for (const std::string& row : rows) {
+        if (accepted<Row>(row) && row.find('\n') == row.npos &&
+            accepted<Row>(std::string_view(row).substr(0, below(source, row.find_last_of('}') + 1)))) {
             fail("accepted though cut short", row);
         }
     }
-    const size_t together = accepted<Row>(block);
-    if (together != (clean == lines ? lines : 0)) fail("another verdict on a block", block);
-    return clean;
 }
 
 struct Harness {
     static constexpr bool kWantsFiles = false;
     std::vector<std::string> files;
-    size_t seen = 0, documents = 0, attributes = 0;
+    size_t seen = 0, documents = 0, attributes = 0, records = 0, converted = 0;
 
     std::string input(Source& source) {
         std::string block = random_row(source);
@@ -164,13 +236,20 @@ struct Harness {
 
     void exercise_rows(const std::vector<std::string>& rows, Source& source) {
         seen += rows.size();
-        documents += exercise<Document>(rows, source);
-        attributes += exercise<Attributes>(rows, source);
+        exercise_cut<Document>(rows, source);
+        exercise_cut<Attributes>(rows, source);
+        std::string block;
+        for (const std::string& row : rows) block += row + '\n';
+        converted += exercise_conversion(rows, source);
+        const std::string_view lines = std::string_view(block).substr(0, block.size() - source() % 2);
+        documents += exercise<Document>(lines);
+        attributes += exercise<Attributes>(lines);
+        records += exercise<Record>(lines);
     }
 
     void summarise() const {
-        std::printf("%zu rows, of which %zu were accepted as documents and %zu as attributes: nothing found\n", seen,
-                    documents, attributes);
+        std::printf("%zu rows, of which %zu were accepted as documents, %zu as attributes and %zu as records; %zu converted: nothing found\n",
+                    seen, documents, attributes, records, converted);
     }
 };
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -39,19 +40,19 @@ from corpusfmt.io.text import strict_json
 from corpusfmt.model import Location, Report
 from corpusfmt.rules import Grading, Judge
 
-kernel = pytest.importorskip("corpusfmt.formats.dolma._native", reason="the native extension is not built")
+kernel = pytest.importorskip("corpusfmt.formats._native", reason="the native extension is not built")
 
 
-class native:  # noqa: N801 - the kernel without its samples of rows, see `test_samples.py`
+class native:  # noqa: N801 - the kernel on whole blocks, without samples of rows: see `test_samples.py`
     @staticmethod
     def documents(data: Any) -> Any:
         columns = kernel.documents(data)
-        return columns and columns[:-1]
+        return columns[1:4] if columns and columns[0] == len(data) and not columns[4] else None
 
     @staticmethod
     def attributes(data: Any) -> Any:
         columns = kernel.attributes(data)
-        return columns and columns[:-1]
+        return columns[1:5] if columns and columns[0] == len(data) else None
 
 
 LEVELS = 64  # of nesting in a value that the kernel follows
@@ -441,11 +442,21 @@ def test_texts_are_measured_in_code_points(text: str, times: int, ascii_only: bo
 
 
 @pytest.mark.parametrize("ascii_only", [False, True])
-def test_a_text_that_may_be_double_encoded_is_left_to_the_rules(ascii_only: bool) -> None:
-    for text, accepted in (("cafÃ©", False), ("NESCAFÉ®", True), ("Привет", True), ("ÐŸÑ€Ð¸", False)):
+def test_texts_that_may_be_double_encoded_are_named(ascii_only: bool) -> None:
+    rows: list[bytes] = []
+    expected: list[int] = []
+    for text, is_suspect in (("cafÃ©", True), ("NESCAFÉ®", False), ("Привет", False), ("ÐŸÑ€Ð¸", True)):
         for fields in ({"text": text}, {"text": "x", "other": text}):
-            line = json.dumps({"id": "1", "source": "s"} | fields, ensure_ascii=ascii_only).encode()
-            assert (native.documents(line) is not None) is (accepted or "other" in fields)
+            if is_suspect and "other" not in fields:
+                expected.append(len(rows))
+            rows.append(json.dumps({"id": "1", "source": "s"} | fields, ensure_ascii=ascii_only).encode())
+    data = b"\n".join(rows)
+    for start in (0, len(rows[0]) + 1):
+        size, ids, _, _, suspects, _ = kernel.documents(memoryview(data)[start:])
+        first = 1 if start else 0
+        assert (size, len(ids)) == (len(data) - start, len(rows) - first)
+        assert [row + first for row, _ in suspects] == [row for row in expected if row >= first]
+        assert all(data[start : start + place].endswith(b'"text": "') for _, place in suspects)
 
 
 @given(
@@ -456,14 +467,22 @@ def test_a_text_that_may_be_double_encoded_is_left_to_the_rules(ascii_only: bool
     ending=st.sampled_from(["", "\n", "\n\n", "\r\n"]),
 )
 @examples(300)
-def test_a_block_is_accepted_where_each_of_its_lines_is(rows: list[str], ending: str) -> None:
+def test_a_block_is_accepted_up_to_the_first_of_its_lines_that_is_not(rows: list[str], ending: str) -> None:
     data = ("\n".join(rows) + ending).encode()
-    *lines, rest = data.split(b"\n")
-    each = [native.documents(line) for line in ([*lines, rest] if rest else lines)]
-    if not each or None in each:
-        assert native.documents(data) is None
-    else:
-        assert native.documents(data) == tuple([value for (value,) in column] for column in zip(*each, strict=True))
+    for start in [0, *(place + 1 for place, byte in enumerate(data) if byte == ord("\n"))]:
+        accepted, size = [], 0
+        for line in re.findall(rb"[^\n]*\n|[^\n]+", data[start:]):
+            alone = kernel.documents(line)
+            if alone is None:
+                break
+            accepted.append(alone[1:4])
+            size += len(line)
+        found = kernel.documents(memoryview(data)[start:])
+        if not accepted:
+            assert found is None
+        else:
+            columns = tuple([value for (value,) in column] for column in zip(*accepted, strict=True))
+            assert found[:4] == (size, *columns)
 
 
 def test_only_bytes_are_taken() -> None:
@@ -494,6 +513,37 @@ def test_reports_are_the_same_without_the_kernel(name: str, tmp_path: Path, monk
     with_kernel = said(check(tmp_path))
     without_kernel(monkeypatch)
     assert said(check(tmp_path)) == with_kernel
+
+
+@pytest.mark.parametrize("profile", ["standard", "hub"])
+@pytest.mark.parametrize("seed", range(4))
+def test_reports_on_odd_rows_among_clean_ones_are_the_same_without_the_kernel(
+    seed: int, profile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(seed)
+    lines, tags = encoded(rows := documents(90, seed=seed)).split(b"\n"), encoded(attributes(rows)).split(b"\n")
+    places = iter(rng.sample(range(0, 88, 4), 21))
+    for kind in ("clean", "garbled", "escaped", "version", "no JSON", "blank", "null"):
+        for number in islice(places, 3):
+            row = {**rows[number], "text": "un cafÃ© crÃ¨me\n" + rows[number]["text"]}
+            odd = {
+                "clean": lines[number],
+                "garbled": json.dumps(row, ensure_ascii=False).encode(),
+                "escaped": json.dumps(row).encode(),
+                "version": json.dumps({**rows[number], "version": 1}).encode(),
+                "no JSON": lines[number][:-1],
+            }.get(kind, b"" if kind == "blank" else b"null")
+            again = rng.randrange(1, 4)  # equal rows are judged as one
+            lines[number : number + again] = [odd] * again
+            if kind in ("no JSON", "null", "blank"):
+                tags[number] = odd
+    for path, content in (("documents/a.jsonl", lines), ("attributes/pii/a.jsonl", tags)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(b"\n".join(content))
+    with_kernel = said(check(tmp_path, profile=profile))
+    assert with_kernel[1]["GEN202"] > 6
+    without_kernel(monkeypatch)
+    assert said(check(tmp_path, profile=profile)) == with_kernel
 
 
 def test_what_is_clean_is_accepted_without_the_kernel_too(monkeypatch: pytest.MonkeyPatch) -> None:

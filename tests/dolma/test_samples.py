@@ -26,7 +26,7 @@ from corpusfmt.io.paths import entry_of
 from corpusfmt.profiles import load_profile
 from corpusfmt.rules import Grading
 
-pytest.importorskip("corpusfmt.formats.dolma._native", reason="the native extension is not built")
+pytest.importorskip("corpusfmt.formats._native", reason="the native extension is not built")
 
 TEXTS = (
     *(
@@ -101,7 +101,9 @@ NUMBERS = (
         str(2**53),
         str(2**53 + 1),
         str(-(2**53)),
+        str(2**62),
         str(2**63 - 1),
+        "1e20",
         "0.5",
         "-0.5",
         "1.0",
@@ -147,16 +149,21 @@ def looked(data: bytes, glance: Any) -> tuple[Looked, Looked]:
     sampled, noted = Look(), Look()
     noted.note(data, 1)
     for _, piece in pieces(data, 1 << 62, sampled):
-        clean = glance(piece, sampled=True)
-        if clean is None:
-            sampled.note(piece, 1)
-        else:
-            sampled.note_samples(piece, 1, len(clean.ids), clean.samples)
+        start, line = 0, 1
+        while start < len(piece):
+            clean = glance(piece, start, sampled=True)
+            end = start + clean.size if clean else piece.find(b"\n", start) + 1 or len(piece)
+            if clean is None:
+                sampled.note(piece[start:end], line)
+            else:
+                sampled.note_samples(piece[start:end], line, len(clean.ids), clean.samples)
+            start, line = end, line + (len(clean.ids) if clean else 1)
     return sampled.finish(), noted.finish()
 
 
 @given(rows=st.lists(st.builds(_document, st.sampled_from(TEXTS), _VALUES), min_size=1, max_size=6))
 @example([_document("a", value) for value in ("[1]", "[1,2.5]", "[null,false]", "[null]", "[[1],[2]]", "[{}]", "[[]]")])
+@example([_document("a", value) for value in ("[]", "[[]]", "[[[]]]")])
 @example([_document("a", f"{{{name}:1}}") for name in ('"a"', '"b"', '"a","b":2'.replace(",", ":1,", 1))])
 @examples(200)
 def test_samples_of_documents_show_what_all_rows_do(rows: list[str]) -> None:

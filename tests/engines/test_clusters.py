@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from documentation.sessions import code_for
+from remote.faults import Faults
+from remote.s3 import BUCKET, SECRET, Store, serving
 from support import LONG_LINE, REPOSITORY, corpus, wet_file, wet_record
 
 from corpusfmt.pipeline.recipe import recipe_text
@@ -48,12 +52,19 @@ def process(command: Sequence[object], folder: Path) -> Iterator[subprocess.Pope
         running.wait()
 
 
-def run(engine: str, address: str, *arguments: object, folder: Path, status: int = 0) -> str:
+def run(
+    engine: str,
+    address: str,
+    *arguments: object,
+    folder: Path,
+    status: int = 0,
+    environment: Mapping[str, str] = ENVIRONMENT,
+) -> str:
     """Run a command on an engine, and return what it prints on standard error."""
     named = f"{engine}:{address}" if address else engine
     command = [python_of(engine), "-m", "corpusfmt", *map(str, arguments), "--engine", named]
     done = subprocess.run(
-        command, cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=200, check=False
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=200, check=False
     )
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
@@ -147,6 +158,34 @@ def test_a_cluster_of_its_own_prints_nothing(engine: str, work: Path) -> None:
     assert corpus(work / f"own-{engine}") == corpus(work / "corpus")
 
 
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    with serving(Faults(failing=0.05, cut=0.02, late=0.5)) as found:
+        yield found
+
+
+@pytest.mark.parametrize("engine", ["dask", "ray"])
+def test_state_in_a_store(engine: str, work: Path, store: Store, tmp_path: Path) -> None:
+    """The workers of a cluster of its own share only the store with the run, whose temporary files nobody else sees."""
+    for path in sorted((work / "wet").iterdir()):
+        store.put(f"{engine}/wet/{path.name}", path.read_bytes())
+    settings = store.environment | {
+        name: value for name, value in ENVIRONMENT.items() if name.startswith(("RAY_", "PYTHONPATH"))
+    }
+    place = f"{BUCKET}/{engine}"
+    for command in (
+        ("build", f"{place}/wet", "-o", f"{place}/corpus"),
+        ("convert", f"{place}/corpus", f"{place}/dolma", "--to", "dolma"),
+    ):
+        state = f"{command[-1]}.state" if command[0] == "build" else f"{place}/dolma.state"
+        said = run(engine, "", *command, "--state", state, "--jobs", 2, folder=tmp_path, environment=settings)
+        assert SECRET not in said
+        assert store.paths(state.removeprefix(f"{BUCKET}/")) == []
+    assert store.objects(f"{engine}/corpus") == corpus(work / "corpus")
+    assert store.objects(f"{engine}/dolma") == corpus(work / "dolma")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_worker_that_is_killed(work: Path, tmp_path: Path) -> None:
     with scheduler(tmp_path) as file, worker(file, tmp_path / "one"):
         with worker(file, tmp_path / "two") as other:
@@ -164,8 +203,11 @@ def test_a_cluster_without_workers(work: Path, tmp_path: Path) -> None:
     with scheduler(tmp_path) as file:
         address = address_in(file)
         said = run("dask", address, "build", "wet", "-o", "unserved", folder=work, status=3)
-    assert said.startswith(f"error: dask:{address}: it has no worker for ")
-    assert said.endswith("tasks wait: start workers, then run the same command again to resume\n")
+    (shown,) = code_for("tests/engines/test_clusters.py")["docs/how-to/engines.md"]
+    command, _, expected = shown.partition("\n")
+    numbers = re.compile(r"\d+(?= s| tasks)")
+    assert numbers.sub("", said) == numbers.sub("", expected).replace("tcp://127.0.0.1:8786", address)
+    assert "build wet" in command
     assert run("serial", "", "build", "wet", "-o", "unserved", folder=work) == ""
     assert corpus(work / "unserved") == corpus(work / "corpus")
 

@@ -443,8 +443,9 @@ def _describe(run: _Run) -> None:
     run.path.with_name("described.json").unlink()
     of_data = corpusfmt.validate(run.path)
     _check_all_was_read(run, of_data, _NOT_OPENED)
-    # What is wrong with the data is wrong with what is said of it; that an address is none is a warning there.
-    if of_data.counts["error"] or "OSC608" in of_data.by_rule:
+    # What is wrong with the data is wrong with what is said of it. That an address is none is a warning there, and so is a file
+    # of attributes that belongs to nothing and is not read.
+    if of_data.counts["error"] or not of_data.by_rule.keys().isdisjoint({"OSC608", "DOL402"}):
         return
     for finding in report.findings:
         if finding.severity == "error":

@@ -1,4 +1,4 @@
-"""A little of `make fuzz`: the same cases, some two hundred of them, and the program that runs them by the thousand."""
+"""A little of `make fuzz`: the same cases, a hundred of them, and in `make deep` another hundred, and the program that runs them by the thousand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzz.cases import Case, case_of, described, run_case
 from fuzz.jsontext import dump, parse
 from fuzz.mutate import Pool, pool_of
 from fuzz.seeds import Seed, seeds
-from support import REPOSITORY
+from support import REPOSITORY, every
 
 _CHUNK = 25
 _SEED = 3
@@ -25,7 +25,7 @@ def corpus() -> tuple[list[Seed], Pool]:
     return found, pool_of(found)
 
 
-@pytest.mark.parametrize("chunk", range(8))
+@pytest.mark.parametrize("chunk", every(2, range(8)))
 def test_nothing_breaks_a_promise(chunk: int, corpus: tuple[list[Seed], Pool], tmp_path: Path) -> None:
     for number in range(chunk * _CHUNK, (chunk + 1) * _CHUNK):
         case = case_of(*corpus, _SEED, number)
@@ -34,6 +34,7 @@ def test_nothing_breaks_a_promise(chunk: int, corpus: tuple[list[Seed], Pool], t
         assert first.answer == second.answer, described(case)
 
 
+@pytest.mark.deep
 def test_a_case_is_the_same_in_every_process(corpus: tuple[list[Seed], Pool]) -> None:
     program = (
         "import hashlib; from fuzz.cases import case_of; from fuzz.mutate import pool_of; from fuzz.seeds import seeds; "
@@ -48,6 +49,7 @@ def test_a_case_is_the_same_in_every_process(corpus: tuple[list[Seed], Pool]) ->
     assert len(said) == 1
 
 
+@pytest.mark.deep
 def test_the_program_counts_cases_and_says_how_to_replay_one(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fuzz.run", "--cases", "20", "--seed", str(_SEED), "--jobs", "2"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY / "tests")}

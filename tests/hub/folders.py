@@ -45,8 +45,14 @@ PAIRS: dict[str, tuple[list[Any], list[Any]]] = {
     "int and big int": ([1], [2**63]),
     "wide ints": ([2**53 + 1], [2**62]),
     "big ints": ([2**63], [2**64 - 1]),
+    "big ints of few bits": ([2**63], [2**70]),
+    "big negative ints": ([-(2**63) - 1], [1]),
+    "float and big int of few bits": ([1.5], [2**64]),
+    "int and big float": ([1], [1e20]),
+    "wide int and whole float in the second file": ([1], [2**53 + 1, 2.0]),
     "int and float in one file": ([1, 2.5], [3]),
     "wide int and float in one file": ([2**53 + 1, 2.5], [3.5]),
+    "wide int of few bits and float in one file": ([2**62, 2.5], [3.5]),
     "int and text in one file": ([1, "x"], ["y"]),
     "int and digits in one file": ([1, "02"], ["y"]),
     "int and NaN in one file": ([1, "NaN", "y"], ["y"]),
@@ -214,6 +220,11 @@ COLUMNS = {"id": "string", "text": "string", "source": "string"}
 def layouts() -> Iterator[tuple[str, Files]]:
     yield "two files", TWO
     yield "empty second file and gzip", {A: plain("a"), "documents/b.jsonl.gz": gzip.compress(plain("b"))}
+    yield "empty first file", {"documents/0.jsonl": b""} | TWO
+    yield (
+        "empty first file, empty object and bool",
+        {"documents/0.jsonl": b"", A: rows([{}], "a"), B: rows([True], "b")},
+    )
     yield "attributes without a card", WITH_SET
     yield "attributes with a card", WITH_SET | {"README.md": card(*default("documents/**"))}
     yield "one json file next to data", TWO | {"extra.json": b'{"y": 1}\n'}
@@ -230,6 +241,7 @@ def layouts() -> Iterator[tuple[str, Files]]:
     yield "names with # and %", {"documents/a#1.jsonl": plain("a"), "documents/b%20.jsonl": plain("b")}
     brackets = {"documents/a[1].jsonl": plain("a"), "documents/b].jsonl": plain("b")}
     yield "names with brackets", brackets
+    yield "extension in capitals", {A: plain("a"), "documents/b.JSONL": plain("b")}
     yield "names with brackets, gzip", {f"{path}.gz": gzip.compress(data) for path, data in brackets.items()}
     yield "folder with brackets, gzip", {f"documents/[1]/{key}.jsonl.gz": gzip.compress(plain(key)) for key in "ab"}
     yield "name with a backslash", {A: plain("a"), "documents/b\\c.jsonl": plain("b")}
@@ -284,6 +296,11 @@ def cards() -> Iterator[tuple[str, Files]]:
         A: rows(["2018-11-12"], "a"), B: rows(["x"], "b"),
         "README.md": card(*default("documents/*"), *features(**COLUMNS, x="string")),
     }  # fmt: skip
+    for name, big in {"big": 2**63, "too big": 2**64 - 1}.items():
+        yield f"declared uint64, {name}", {
+            A: rows([1], "a"), B: rows([big], "b"),
+            "README.md": card(*default("documents/*"), *features(**COLUMNS, x="uint64")),
+        }  # fmt: skip
     sizes = ["dataset_info:", "- config_name: default", "  splits:", "  - name: train", "    num_examples: 4"]
     yield "right size of the split", TWO | {"README.md": card(*default("documents/*"), *sizes)}
     yield "wrong size of the split", TWO | {"README.md": card(*default("documents/*"), *sizes).replace(b": 4", b": 5")}

@@ -20,7 +20,7 @@ import corpusfmt
 def expected(root: Path) -> list[dict[str, Any]]:
     """Return the documents of a folder by id."""
     found = [shown(row) for path in root.glob("data/*.parquet") for row in pq.read_table(path).to_pylist()]
-    for path in root.glob("documents/**/*.jsonl*"):
+    for path in (*root.glob("documents/**/*.jsonl*"), *root.glob("documents/**/*.JSONL")):
         found += map(json.loads, content(path).split("\n")[:-1])
     return sorted(found, key=lambda row: str(row["id"]))
 

@@ -76,7 +76,7 @@ void exercise(const corpusfmt::Model& model, const std::string& random, Source& 
         const auto& guesses = slow.best_step_by_step(line);
         if (guesses.empty() || guesses[0].label != found.labels[at]) fail("another label", line);
         if (std::exp(guesses[0].log_score) != found.scores[at]) fail("another score", line);
-        corpusfmt::predict(model, {line}, 1 + below(source, 5), 0.1f);
+        corpusfmt::classify(model, line, 0, {}, 1 + below(source, 5), 0.1f);
     }
 }
 

@@ -13,6 +13,7 @@ import pytest
 from langid.fasttext_writer import SERVED, ModelSpec
 from langid.stock import Oracle
 from langid.texts import PIECES, RARE_PIECES, fuzzed_lines, sample_lines, sample_rows
+from support import every
 
 from corpusfmt.langid import Classifier
 from corpusfmt.langid._model_file import bundled
@@ -46,7 +47,7 @@ def test_468_languages(lid176: tuple[Classifier, Oracle]) -> None:
     assert_same(*lid176, lines)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", every(4, range(4)))
 def test_100_000_fuzzed_lines(lid176: tuple[Classifier, Oracle], seed: int) -> None:
     assert_same(*lid176, fuzzed_lines(seed, 25_000))
 

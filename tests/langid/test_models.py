@@ -32,7 +32,7 @@ def refusal(data: bytes) -> str | None:
     except (ValueError, NotImplementedError) as error:
         return str(error)
     model.classify(TEXT, 0, None)
-    model.predict(["a b c", ""], 3, 0.0)
+    model.classify(b"a b c\n\n", 0, None, 3, 0.0)
     return None
 
 
@@ -56,10 +56,11 @@ def test_cut_anywhere(tmp_path: Path, name: str) -> None:
     assert not outlined(tmp_path, data + b"\0")
 
 
-def test_the_published_model_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("step", "cuts"), [(28, 3), pytest.param(7, 25, marks=pytest.mark.deep)])
+def test_the_published_model_cut(tmp_path: Path, step: int, cuts: int) -> None:
     data = _model_file.bundled().read_bytes()
     source = random.Random(1)
-    for size in [*range(0, 120, 7), *(source.randrange(len(data)) for _ in range(25)), len(data) - 1]:
+    for size in [*range(0, 120, step), *(source.randrange(len(data)) for _ in range(cuts)), len(data) - 1]:
         path = tmp_path / "cut.ftz"
         path.write_bytes(data[:size])
         for backend in ("native", "fasttext", "auto"):

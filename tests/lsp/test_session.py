@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
-from support import FIXTURES, run_cli
+from support import FIXTURES, every, run_cli
 
 import corpusfmt
+from corpusfmt.lsp.server import Server
 
 CASES = FIXTURES / "croissant"
 COMPLETE = CASES / "1.1" / "valid" / "complete" / "input.json"
@@ -68,12 +69,14 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(*arguments: str, encoding: str = "utf-16") -> AsyncIterator[Editor]:
+async def editing(*arguments: str, encoding: str = "utf-16", resolves: Sequence[str] = ()) -> AsyncIterator[Editor]:
     client = LanguageClient("test", "1")
     editor = Editor(client)
     await client.start_io(sys.executable, "-m", "corpusfmt", "lsp", *arguments)
     general = lsp.GeneralClientCapabilities(position_encodings=[lsp.PositionEncodingKind(encoding)])
-    capabilities = lsp.ClientCapabilities(general=general)
+    action = lsp.CodeActionClientCapabilities(resolve_support=lsp.ClientCodeActionResolveOptions(resolves))
+    document = lsp.TextDocumentClientCapabilities(code_action=action)
+    capabilities = lsp.ClientCapabilities(general=general, text_document=document)
     await client.initialize_async(lsp.InitializeParams(capabilities))
     client.initialized(lsp.InitializedParams())
     stop: Callable[[], Awaitable[None]] = client.stop
@@ -92,9 +95,14 @@ async def editing(*arguments: str, encoding: str = "utf-16") -> AsyncIterator[Ed
         await stop()
 
 
-def session(scene: Callable[[Editor], Awaitable[None]], *arguments: str, encoding: str = "utf-16") -> None:
+def session(
+    scene: Callable[[Editor], Awaitable[None]],
+    *arguments: str,
+    encoding: str = "utf-16",
+    resolves: Sequence[str] = (),
+) -> None:
     async def run() -> None:
-        async with editing(*arguments, encoding=encoding) as editor:
+        async with editing(*arguments, encoding=encoding, resolves=resolves) as editor:
             await scene(editor)
 
     asyncio.run(run())
@@ -128,10 +136,11 @@ def of_command(path: Path, encoding: str) -> list[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.parametrize("rest", every(4, range(4)))
 @pytest.mark.parametrize(("encoding", "name"), [("utf-16", "1.0"), ("utf-8", "1.1")])
-def test_findings_are_those_of_the_command_at_their_places(encoding: str, name: str) -> None:
+def test_findings_are_those_of_the_command_at_their_places(encoding: str, name: str, rest: int) -> None:
     texts = {}
-    for path in sorted(CASES.glob(f"{name}/*/*/input.json")):
+    for path in sorted(CASES.glob(f"{name}/*/*/input.json"))[rest::4]:
         # An editor decodes what is not UTF-8, and removes a byte order mark.
         with suppress(UnicodeDecodeError):
             texts[path] = path.read_bytes().decode()
@@ -144,7 +153,7 @@ def test_findings_are_those_of_the_command_at_their_places(encoding: str, name: 
             wanted = of_command(path, encoding)
             assert seen(await editor.diagnostics(path.as_uri())) == wanted, path
 
-    assert len(texts) > 60
+    assert len(texts) > 15
     session(scene, encoding=encoding)
 
 
@@ -263,6 +272,10 @@ def applied(text: str, edits: Sequence[Any]) -> str:
     return text
 
 
+def edits_of(actions: Sequence[lsp.CodeAction], uri: str) -> list[Any]:
+    return [edit for each in actions if each.edit and each.edit.changes for edit in each.edit.changes[uri]]
+
+
 @pytest.mark.parametrize("path", FIXABLE, ids=lambda path: path.parent.name)
 def test_actions_are_the_repairs_of_fix(path: Path, tmp_path: Path) -> None:
     text = path.read_text("utf-8")
@@ -282,11 +295,57 @@ def test_actions_are_the_repairs_of_fix(path: Path, tmp_path: Path) -> None:
             json.loads(applied(text, action.edit.changes[uri]))
         everything = await editor.actions(uri, text, "source.fixAll")
         after = (tmp_path / "croissant.json").read_text("utf-8")
-        edits = [edit for each in everything if each.edit and each.edit.changes for edit in each.edit.changes[uri]]
+        edits = edits_of(everything, uri)
         assert applied(text, edits) == after
         assert bool(edits) == (after != text)
 
     session(scene)
+
+
+def test_repairs_of_all_are_made_when_an_editor_asks_for_what_they_change() -> None:
+    text = next(path for path in FIXABLE if path.parent.name == "live-yes").read_text("utf-8")
+
+    async def scene(editor: Editor) -> None:
+        uri = editor.open("untitled:croissant.json", text)
+        await editor.diagnostics(uri)
+        (action,) = await editor.actions(uri, text, "source.fixAll")
+        assert action.edit is None
+        after = await editor.client.code_action_resolve_async(action)
+        assert json.loads(applied(text, edits_of([after], uri))) != json.loads(text)
+        editor.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
+        assert (await editor.client.code_action_resolve_async(action)).edit is None
+
+    session(scene, resolves=["edit"])
+
+
+def test_the_text_that_is_edited_is_checked_before_others_that_wait() -> None:
+    text = COMPLETE.read_text("utf-8")
+
+    async def scene(editor: Editor) -> None:
+        edited = editor.open("untitled:edited", text)
+        uris = [editor.open(f"untitled:{number}", text) for number in range(60)]
+        editor.change(edited, text[:-9], 2)
+        await editor.diagnostics(edited, 2)
+        assert sum(map(len, editor.published.values())) < 60
+        for uri in uris:
+            assert await editor.diagnostics(uri) == []
+
+    session(scene)
+
+
+def test_after_a_bug_the_next_change_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene() -> None:
+        server, said, published = Server({}), asyncio.Queue[str](), asyncio.Queue[int | None]()
+        monkeypatch.setattr(server, "window_show_message", lambda shown: said.put_nowait(shown.message))
+        monkeypatch.setattr(server, "_publish", lambda *_: 1 // 0)
+        server.changed("untitled:x", "{}", 1)
+        shown = await asyncio.wait_for(said.get(), 60)
+        assert shown.startswith("corpusfmt cannot check untitled:x: ZeroDivisionError: ")
+        monkeypatch.setattr(server, "_publish", lambda _uri, _checked, version: published.put_nowait(version))
+        server.changed("untitled:x", "{ }", 2)
+        assert await asyncio.wait_for(published.get(), 60) == 2
+
+    asyncio.run(scene())
 
 
 def test_wrong_settings_are_an_error_of_one_line() -> None:

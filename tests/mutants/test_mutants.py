@@ -39,6 +39,7 @@ def test_changes(code: str, expected: set[str]) -> None:
     assert all(each.is_program(source) and each.applied(source) != source for each in found)
 
 
+@pytest.mark.deep
 def test_the_sample_has_mutants_of_every_module() -> None:
     chosen = sample(1000, 1)
     assert len(chosen) >= 1000

@@ -59,7 +59,7 @@ bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 std::optional<Headers> headers_in(std::string_view head) {
     const std::vector<std::string_view> lines = split(head, "\r\n");
     if (lines[0] != "WARC/1.0" || head.size() + 2 > 64 * 1024) return std::nullopt;
-    if (!corpusfmt::Utf8Automaton::accepts(head)) return std::nullopt;
+    if (!corpusfmt::is_utf8(head)) return std::nullopt;
     std::set<std::string> names;
     Headers headers;
     for (auto line = lines.begin() + 1; line != lines.end(); ++line) {

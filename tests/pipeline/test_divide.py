@@ -61,7 +61,15 @@ def stages_of(seen: list[str], **options: Any) -> Report:
     return corpusfmt.build(progress=see, **options)
 
 
-@pytest.mark.parametrize(("part_bytes", "jobs"), [(1, 1), (700, 1), (700, 2), (2_000, 1), (9_000, 1), (10**6, 1)])
+@pytest.mark.parametrize(
+    ("part_bytes", "jobs"),
+    [
+        (1, 1),
+        (700, 2),
+        (9_000, 1),
+        *(pytest.param(part_bytes, 1, marks=pytest.mark.deep) for part_bytes in (700, 2_000, 10**6)),
+    ],
+)
 @pytest.mark.parametrize(
     ("base", "more", "options"),
     [

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from corpusfmt.pipeline.hot import LineSet
+from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
 from corpusfmt.pipeline.process import wet
 from corpusfmt.pipeline.rules import WetDefect
 
@@ -94,7 +94,7 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 )
 @examples(400)
 def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]], most: int) -> None:
-    ours, known, other = native.Xxh64LineSet(most), plain.Xxh64LineSet(most), LineSet(xxhash.xxh64_digest, most)
+    ours, known, other = Xxh64LineSet(most), plain.Xxh64LineSet(most), LineSet(xxhash.xxh64_digest, most)
     for lines in texts * 2:
         text = b"".join(line + b"\n" for line in lines)
         kept, digests, new = ours.add(text)
@@ -106,12 +106,12 @@ def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]],
 def test_lines_are_hashed_as_by_xxhash() -> None:
     rng = random.Random(3)
     lines = [rng.randbytes(length).replace(b"\n", b" ") for length in range(300)]
-    _, digests, _ = native.Xxh64LineSet(0).add(b"".join(line + b"\n" for line in lines))
+    _, digests, _ = Xxh64LineSet(0).add(b"".join(line + b"\n" for line in lines))
     assert digests == b"".join(map(xxhash.xxh64_digest, lines))
 
 
 def test_a_set_of_lines_grows_and_forgets() -> None:
-    lines = native.Xxh64LineSet(10_000)
+    lines = Xxh64LineSet(10_000)
     text = b"".join(b"%d\n" % number for number in range(10_000))
     assert lines.add(text)[2] == b"\1" * 10_000
     assert lines.add(text)[::2] == (b"", bytes(10_000))

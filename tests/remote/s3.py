@@ -17,6 +17,7 @@ from remote.faults import Faults, proxy
 from support import LONG_LINE, wet_file, wet_record
 
 BUCKET = "s3://bucket"
+_WITHOUT_OBSTORE = Path(__file__).with_name("without_obstore")
 KILLS = int(os.environ.get("CORPUSFMT_KILLS", "4"))
 SECRET = "not-to-be-printed-0123456789"
 _LANGUAGES = (
@@ -27,7 +28,10 @@ _LANGUAGES = (
 
 
 class Store:
-    """S3 on loopback; `faults` fail what goes through its proxy."""
+    """S3 on loopback; `faults` fail what goes through its proxy.
+
+    Every second command runs as if obstore were not installed, so what one begins with either is ended by the other.
+    """
 
     def __init__(self, port: int, failing: int, faults: Faults) -> None:
         import s3fs
@@ -35,6 +39,7 @@ class Store:
         self._direct = s3fs.S3FileSystem(key="key", secret=SECRET, endpoint_url=f"http://127.0.0.1:{port}")
         self._direct.mkdir("bucket")
         self.faults = faults
+        self.started = 0
         self.environment = os.environ | {
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -49,6 +54,9 @@ class Store:
         begin = ["-m", "corpusfmt"] if code is None else ["-c", code]
         line = [sys.executable, *begin, *map(str, arguments)]
         environment: dict[str, str] = options.pop("env", self.environment)
+        self.started += 1
+        if self.started % 2 == 0:
+            environment = environment | {"PYTHONPATH": str(_WITHOUT_OBSTORE)}
         folder: Path | None = options.pop("cwd", None)
         pipe = subprocess.PIPE
         return subprocess.Popen(line, env=environment, cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True)
@@ -80,12 +88,14 @@ class Store:
 @contextmanager
 def serving(faults: Faults) -> Iterator[Store]:
     """Serve S3 through a proxy that fails."""
+    from moto.moto_api._internal.models import moto_api_backend
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     port = server.get_host_and_port()[1]
+    moto_api_backend.reset()  # what another server of this process had
     with proxy(port, faults) as failing:
         yield Store(port, failing, faults)
     server.stop()

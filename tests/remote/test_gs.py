@@ -160,3 +160,7 @@ def test_a_bucket_that_is_missing(store: Store, local: Path, tmp_path: Path) -> 
     said = store.run("build", local / "wet", "-o", "gs://missing/corpus", "--state", tmp_path, status=2)
     assert said.startswith("error: cannot write below gs://missing/corpus: ")
     assert said.endswith("; create the bucket or repository, or correct its name\n")
+    said = store.run("validate", "gs://missing/corpus", status=2)
+    assert said.startswith("error: cannot read gs://missing/corpus: ")
+    assert said.endswith("; create the bucket or repository, or correct its name\n")
+    assert store.run("validate", "gs://bucket/none", status=2) == "error: path gs://bucket/none does not exist\n"

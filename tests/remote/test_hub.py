@@ -116,6 +116,21 @@ def test_a_conversion_and_a_description_name_the_commit(hub: Hub, tmp_path: Path
     assert described["prov:wasDerivedFrom"][0] == {"@id": f"{ADDRESS}@{commit}"}
 
 
+def test_statistics_name_the_commit(hub: Hub, tmp_path: Path) -> None:
+    old = hub.repositories["owner/corpus"].main
+    new = hub.repositories["owner/corpus"].commit({"README.md": CARD, FIRST: rows("one")})
+    local = folder(tmp_path / "local", FILES)
+    for asked, commit, documents in ((f"{ADDRESS}@{old}", old, 201), (ADDRESS, new, 1)):
+        hub.asked.clear()
+        counted = json.loads(run("stats", asked, "--output-format", "json").stdout)
+        assert (counted["documents"], commit in json.dumps(counted)) == (documents, True)
+        assert {path.split("/")[5] for path in hub.asked if path.startswith("/datasets/")} == {commit}
+        if commit == old:
+            same = json.loads(run("stats", local, "--output-format", "json").stdout)
+            for name in ("documents", "lines", "words", "characters", "bytes", "lengths"):
+                assert counted.get(name) == same.get(name)
+
+
 def test_a_release_on_the_hub_is_verified_compared_and_shown(hub: Hub, tmp_path: Path) -> None:
     corpusfmt.convert(folder(tmp_path / "in", FILES), tmp_path / "out", to="dolma", source_name="web")
     release = corpus(tmp_path / "out")
@@ -192,7 +207,7 @@ def test_a_path_that_is_not_in_the_repository(hub: Hub) -> None:
 
 def test_a_hub_that_does_not_answer(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    said = run("validate", ADDRESS, status=3).stderr.decode()
+    said = run("validate", ADDRESS, status=2).stderr.decode()
     assert said.startswith(f"error: cannot read {ADDRESS}: ConnectError: ")
     assert said.endswith("; check the network, the endpoint and the state of the service\n")
     assert said.count("\n") == 1

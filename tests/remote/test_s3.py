@@ -7,17 +7,16 @@ import os
 import random
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from remote.faults import Faults
-from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving, wet_files
+from remote.faults import Answer, Faults, Request
+from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
 from support import corpus
-
-from corpusfmt.io.outputs import StorePath
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -26,23 +25,6 @@ pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CO
 def store() -> Iterator[Store]:
     with serving(Faults()) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def wet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wet")
-    wet_files(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def local(store: Store, wet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same outputs, on a disk."""
-    folder = tmp_path_factory.mktemp("local")
-    store.run("build", wet, "-o", folder / "corpus")
-    store.run("convert", folder / "corpus", folder / "dolma", "--to", "dolma")
-    store.run("describe", folder / "dolma", "-o", folder / "described.json")
-    return folder
 
 
 def test_outputs_are_those_of_a_disk(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
@@ -112,17 +94,29 @@ def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_of_several_that_put_an_object_if_there_is_none_one_succeeds(
-    store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in store.environment.items():
-        monkeypatch.setenv(name, value)
+def test_of_several_that_put_an_object_if_there_is_none_one_succeeds(store: Store) -> None:
     for number in range(5):
-        place = StorePath(f"{BUCKET}/claims/{number}")
-        with ThreadPoolExecutor(6) as threads:
-            won = list(threads.map(place.create, [f"process {each}".encode() for each in range(6)]))
+        won = json.loads(store.run(f"{BUCKET}/claims/{number}", code=_CLAIM))
         assert won.count(True) == 1
         assert store.objects("claims")[str(number)] == f"process {won.index(True)}".encode()
+
+
+_CLAIM = """
+import json, sys
+from concurrent.futures import ThreadPoolExecutor
+from corpusfmt.io.outputs import StorePath
+with ThreadPoolExecutor(6) as threads:
+    print(json.dumps(list(threads.map(StorePath(sys.argv[1]).create, [f"process {each}".encode() for each in range(6)]))))
+"""
+
+
+def test_a_large_file_is_put_in_parts_and_appears_whole(store: Store, tmp_path: Path) -> None:
+    data = random.Random(1).randbytes(20_000_000)
+    (tmp_path / "large").write_bytes(data)
+    put = "import sys, pathlib; from corpusfmt.io.outputs import StorePath; StorePath(sys.argv[2]).put(pathlib.Path(sys.argv[1]))"
+    for name in ("b c%25ü.bin", "b.bin", "a//b/../c", "a//b"):
+        store.run(tmp_path / "large", f"{BUCKET}/large/{name}", code=put)
+        assert store.objects("large").pop(name) == data
 
 
 def shards(store: Store, folder: Path, *words: object, kill: int) -> None:
@@ -179,7 +173,7 @@ def test_a_destination_belongs_to_one_run(store: Store, wet: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("place", "changes", "said"),
     [
-        ("s3://nothing/x", {}, "The specified bucket does not exist; create the bucket"),
+        ("s3://nothing/x", {}, "does not exist; create the bucket or repository, or correct its name"),
         (
             "s3://bucket/x",
             {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "HOME": "/nowhere"},
@@ -189,17 +183,123 @@ def test_a_destination_belongs_to_one_run(store: Store, wet: Path, tmp_path: Pat
     ],
     ids=["bucket", "credentials", "endpoint"],
 )
-def test_a_store_that_cannot_be_written_to(
+def test_a_store_that_cannot_be_used(
     place: str, changes: dict[str, str], said: str, store: Store, wet: Path, tmp_path: Path
 ) -> None:
     environment = {name: value for name, value in (store.environment | changes).items() if value}
     environment |= {"AWS_MAX_ATTEMPTS": "1"}
-    for arguments in (("build", wet, "-o", place), ("describe", wet, "-o", f"{place}/described.json")):
+    for arguments in (
+        ("build", wet, "-o", place),
+        ("describe", wet, "-o", f"{place}/described.json"),
+        ("validate", place, "-q"),
+        ("validate", f"{place}/*", "-q"),
+        ("validate", wet, "-q", "--config", place),
+        ("verify", place),
+    ):
         found = store.run(*arguments, status=2, env=environment, cwd=tmp_path)
         assert found.count("\n") == 1
         assert place in found
         assert said in found
     assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_at_a_path_of_a_bucket(store: Store) -> None:
+    assert store.run("validate", f"{BUCKET}/none", status=2) == f"error: path {BUCKET}/none does not exist\n"
+    assert store.run("validate", f"{BUCKET}/none/*", status=2) == f"error: no path matches {BUCKET}/none/*\n"
+
+
+def test_objects_that_may_be_listed_but_not_read(store: Store, local: Path, tmp_path: Path) -> None:
+    class Closed(Faults):
+        """Refuses to give the content of objects."""
+
+        def answered(self, request: Request, ask: Callable[[Request], Answer]) -> Answer:
+            if request.method != "GET" or ".gz" not in request.path:
+                return ask(request)
+            refusal = b"<Error><Code>AccessDenied</Code><Message>Access Denied</Message></Error>"
+            return Answer(403, {"Content-Type": "application/xml"}, refusal)
+
+    with serving(Closed(0, 0)) as closed:
+        for path, data in corpus(local / "dolma").items():
+            closed.put(f"closed/{path}", data)
+        for words in (("validate", "-q"), ("describe",), ("stats",)):
+            said = closed.run(*words, f"{BUCKET}/closed", status=3, cwd=tmp_path)
+            assert ".gz" in said
+            assert "Access Denied; ask for the right to list, read, write and delete there, or set AWS_PROFILE" in said
+
+
+class _Refusing(Faults):
+    """Refuses requests whose path contains a text, as S3 does for a reason."""
+
+    code, message, text = "", "", ""
+
+    def answered(self, request: Request, ask: Callable[[Request], Answer]) -> Answer:
+        if self.text not in request.path:
+            return ask(request)
+        said = f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>"
+        return Answer(403, {"Content-Type": "application/xml"}, said.encode())
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "remedy"),
+    [
+        ("InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.", "set AWS_PROFILE"),
+        ("SignatureDoesNotMatch", "The request signature we calculated does not match.", "set AWS_PROFILE"),
+        ("AccessDenied", "Access Denied", "ask for the right to list, read, write and delete there"),
+        (
+            "RequestTimeTooSkewed",
+            "The difference between the request time and the current time is too large.",
+            "set the clock of this machine",
+        ),
+    ],
+)
+def test_a_store_that_refuses(code: str, message: str, remedy: str, wet: Path, tmp_path: Path) -> None:
+    faults = _Refusing(0, 0)
+    faults.code, faults.message = code, message
+    with serving(faults) as store:
+        words = ["build", wet, "-o", f"{BUCKET}/corpus", "-q"]
+        # Before any work, and once the corpus is being written; each with obstore and without.
+        for faults.text, status, place in (
+            ("/bucket", 2, f"{BUCKET}/corpus"),
+            ("/en/", 3, f"{BUCKET}/corpus/en/en.txt.gz"),
+        ):
+            for _ in range(2):
+                said = store.run(*words, status=status, cwd=tmp_path)
+                assert said.count("\n") == 1
+                assert place in said
+                assert message.removesuffix(".") in said
+                assert remedy in said
+        faults.text = "nothing of this"
+        store.run(*words, cwd=tmp_path)
+        assert store.objects("corpus").keys() == listed(store.objects("corpus"))
+
+
+class _Elsewhere(BaseHTTPRequestHandler):
+    """Answers every request with a redirection that leads nowhere."""
+
+    def do_GET(self) -> None:
+        self.send_response(301)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def do_PUT(self) -> None:
+        self.do_GET()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def test_a_server_that_only_redirects(store: Store, wet: Path, tmp_path: Path) -> None:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        environment = store.environment | {"AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{server.server_port}"}
+        for arguments in (("validate", f"{BUCKET}/x", "-q"), ("build", wet, "-o", f"{BUCKET}/x", "-q")):
+            said = store.run(*arguments, status=2, env=environment, cwd=tmp_path)
+            assert said.count("\n") == 1
+            assert f"{BUCKET}/x: " in said
+            assert "correct the endpoint or the region" in said
+        server.shutdown()
 
 
 def test_a_release_in_the_store_is_verified(store: Store, wet: Path, local: Path) -> None:
@@ -217,3 +317,4 @@ def test_a_release_in_the_store_is_verified(store: Store, wet: Path, local: Path
 
 def test_the_store_has_failed_in_every_way(store: Store) -> None:
     assert store.faults.count.keys() >= {"500", "503", "lost", "cut"}
+    assert store.faults.writers == {"object_store", "aiobotocore"}

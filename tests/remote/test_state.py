@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 from remote.faults import Faults
-from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving, wet_files
+from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
 from support import corpus
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
@@ -42,22 +42,6 @@ TASKS = 8
 def store() -> Iterator[Store]:
     with serving(Faults(failing=0.05, cut=0.02, late=0.5)) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def wet(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wet")
-    wet_files(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def local(store: Store, wet: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same outputs, on a disk."""
-    folder = tmp_path_factory.mktemp("local")
-    store.run("build", wet, "-o", folder / "corpus")
-    store.run("convert", folder / "corpus", folder / "dolma", "--to", "dolma")
-    return folder
 
 
 class Machines:

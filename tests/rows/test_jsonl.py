@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from support import LONG_LINE, run_cli, tree
+from support import LONG_LINE, gzipped, run_cli, tree
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, Shard, detect, formats
 from corpusfmt.formats.jsonl.ruleset import RULES
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import _PIECE
+from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.paths import entry_of
+from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Location, UsageError
 from corpusfmt.rules import Grading, Judge
 
@@ -53,6 +55,8 @@ def converted(source: Path, to: Path, **options: Any) -> list[Json]:
         ({"a.json": [{"name": "x"}], "b.jsonl": [{"text": "x"}]}, "jsonl"),
         ({".a.jsonl": [{"text": "x"}]}, None),
         ({"a.jsonl": []}, None),
+        ({"a.jsonl": [], "b.jsonl": [{"text": "x"}]}, "jsonl"),
+        ({"a.jsonl": [], "b.jsonl": [{"id": "1", "text": "x"}]}, "dolma"),
     ],
 )
 def test_what_is_taken_for_json_lines(files: dict[str, list[Any]], expected: str | None, tmp_path: Path) -> None:
@@ -63,6 +67,50 @@ def test_what_is_taken_for_json_lines(files: dict[str, list[Any]], expected: str
         return
     with pytest.raises(UsageError, match="no known format recognises"):
         detect(entry_of(str(tmp_path)))
+
+
+@pytest.mark.parametrize("before", ["\n", "\ufeff", " \r\n\n"])
+def test_what_stands_before_the_first_row_hides_no_format(before: str, tmp_path: Path) -> None:
+    for name, row in {"jsonl": {"text": "x"}, "dolma": {"id": "1", "text": "x", "source": "s"}}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.jsonl").write_text(f"{before}{json.dumps(row)}\n", "utf-8")
+        assert detect(entry_of(str(tmp_path / name)))[0].name == name
+
+
+OSCAR_ROW = {"content": "x", "warc_headers": {}, "metadata": {}}
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [b"", gzipped(b""), gzipped(b"\n"), b"version https://git-lfs.github.com/spec/v1\n"],
+    ids=["empty", "gzip of nothing", "gzip of a blank line", "pointer"],
+)
+@pytest.mark.parametrize(
+    ("name", "row", "expected"),
+    [
+        ("0.jsonl.gz", {"text": "x"}, "jsonl"),
+        ("0.jsonl.gz", {"id": "1", "text": "x", "source": "s"}, "dolma"),
+        ("c4-de.tfrecord-00000-of-00002.json.gz", {"text": "x", "timestamp": "t", "url": "u"}, "mc4"),
+        ("de_meta/de_meta_part_0.jsonl.gz", OSCAR_ROW, "oscar2"),
+        ("de/de_part_0.jsonl.gz", OSCAR_ROW, "oscar2"),
+    ],
+)
+def test_files_without_rows_hide_no_format(nothing: bytes, name: str, row: Json, expected: str, tmp_path: Path) -> None:
+    first = tmp_path / name
+    write(first.with_name(first.name.replace("0.jsonl", "1.jsonl").replace("00000-of", "00001-of")), row)
+    for path in list(tmp_path.rglob("*.gz")):
+        path.write_bytes(gzipped(path.read_bytes()))
+    first.write_bytes(nothing)
+    assert detect(entry_of(str(tmp_path)))[0].name == expected
+
+
+def test_a_first_file_without_rows_does_not_decide_of_which_corpus_the_others_are(tmp_path: Path) -> None:
+    row = {"text": "x", "url": "https://example.org/", "timestamp": "2019-04-25T12:57:54Z"}
+    with_rows = write(tmp_path / "c4" / "c4-train.00001-of-00002.json", row)
+    expected = converted(with_rows, tmp_path / "one")
+    with_rows.with_name("c4-train.00000-of-00002.json.gz").write_bytes(gzipped(b""))
+    assert [each["source"] for each in converted(with_rows.parent, tmp_path / "two")] == ["c4"]
+    assert expected[0]["source"] == "c4"
 
 
 def test_a_description_comes_before_the_rows_that_it_describes(tmp_path: Path) -> None:
@@ -202,6 +250,36 @@ def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions
         and not any(map(_is_integer, row.values()))
     ):
         assert clean == [row]
+
+
+@given(
+    row=_ROWS,
+    escaped=st.booleans(),
+    reading=st.sampled_from([ReadOptions(), ReadOptions(text_field="content", id_field="x")]),
+)
+@example(row={"text": "a/b\x01\x1f\x7f\u2028 \\u0041 \U0001f642"}, escaped=True, reading=ReadOptions())
+@example(row={"text": "a"}, escaped=False, reading=ReadOptions(id_field="text"))
+@example(row={"text": "a", "id": ""}, escaped=False, reading=ReadOptions())
+def test_a_text_that_stays_encoded_is_written_as_if_it_were_decoded(
+    row: Json, escaped: bool, reading: ReadOptions
+) -> None:
+    line = json.dumps(row, ensure_ascii=escaped).replace("/", "\\/").encode("utf-8", "surrogatepass")
+    decoded, encoded = (_written(line, CheckOptions(reading=reading, encoded_texts=each)) for each in (False, True))
+    assert encoded == decoded
+
+
+@pytest.mark.parametrize(
+    "text",
+    [rb'"\ud800"', rb'"\udc00"', b'"\x01"', rb'"\q"', b'"\xff"', b'"\xed\xa0\x80"', b'"', b'"a","text":"b"', b"1"],
+)
+def test_a_text_that_is_none_does_not_stay_encoded(text: bytes) -> None:
+    assert _written(b'{"id":"1","text":%b}' % text, CheckOptions(encoded_texts=True)) is None
+
+
+def _written(line: bytes, options: CheckOptions) -> bytes | None:
+    records = ColumnRecords(Shard(0, "a.jsonl", {}), options)
+    rows = records.fit(line)
+    return json_line(fields_of(records.document(rows[0], 1))) if rows else None
 
 
 def _is_integer(value: object) -> bool:

@@ -254,6 +254,7 @@ _ATTRIBUTES = {
     "id": r"[A-Z]{3}\d{3}",
     "data-severities": r"[a-z ]+",
     "data-kept": r"\d+",
+    "open": "",
     "width": r"\d+\.\d%",
     "height": "100%",
     "href": r"https://corpusfmt\.github\.io/latest/rules/[A-Z0-9]+/",

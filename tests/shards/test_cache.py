@@ -48,7 +48,7 @@ def cache_in(folder: Path, *data: str) -> Cache:
     return Cache(folder / FOLDER, data, 0, True)
 
 
-@pytest.mark.parametrize("case", CASES if EVERY else CASES[::23], ids=name_of)
+@pytest.mark.parametrize("case", CASES if EVERY else CASES[::46], ids=name_of)
 def test_a_hit_is_a_miss_in_every_output(case: Path, tmp_path: Path, checks: list[str]) -> None:
     arguments = dict(expected_of(case)["arguments"])
     if "blocklist" in arguments:

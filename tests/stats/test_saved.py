@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conversion.rows import document, write_rows
-from support import REPOSITORY, run_cli
+from support import REPOSITORY, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import UsageError
@@ -59,14 +59,33 @@ def test_shards_add_up_to_the_whole(corpora: Path) -> None:
     found = merged(files).to_dict()
     jsonschema.validate(found, SCHEMA)
     assert (found["merged"], found["coverage"].pop("not_merged")) == (paths, [])
-    del found["merged"]
+    assert len(found["merged_contents"]) == 3
+    del found["merged"], found["merged_contents"]
     assert found | {"path": whole["path"]} == whole
     done = run_cli("stats", "--merge", *files[:2], "--report", f"json={corpora}/01.json")
     assert (done.returncode, done.stderr) == (0, b"")
     again = merged([corpora / "01.json", files[2]]).to_dict()
     assert again["merged"] == paths
-    del again["merged"], again["coverage"]["not_merged"]
+    del again["merged"], again["merged_contents"], again["coverage"]["not_merged"]
     assert again | {"path": whole["path"]} == whole
+
+
+def test_nothing_is_added_twice_under_another_path(corpora: Path, tmp_path: Path) -> None:
+    """Neither a file, nor what another file has been merged from."""
+    known = json.loads((corpora / "0.json").read_bytes())
+    copy, both = tmp_path / "copy.json", tmp_path / "both.json"
+    copy.write_text(json.dumps(known | {"path": "elsewhere"}))
+    both.write_text(json.dumps(merged([corpora / "1.json", copy]).to_dict()))
+    for other in (copy, both):
+        done = run_cli("stats", "--merge", corpora / "0.json", other)
+        assert (done.returncode, done.stdout, done.stderr.count(b"\n")) == (2, b"", 1)
+        assert f"{other} and {corpora / '0.json'} have the same statistics: name one of them" in done.stderr.decode()
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents" / "none.jsonl.gz").write_bytes(gzipped(b""))
+    nothing = corpusfmt.stats(tmp_path, format="dolma").to_dict()
+    for name in "ab":
+        (tmp_path / f"{name}.json").write_text(json.dumps(nothing))
+    assert merged([tmp_path / "a.json", tmp_path / "b.json"]).shards == 2
 
 
 def test_what_does_not_add_up_is_named(corpora: Path, tmp_path: Path) -> None:

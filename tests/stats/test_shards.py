@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,13 +53,14 @@ def test_shards_without_a_file(dolma_corpus: Path, tmp_path: Path) -> None:
 
 
 def _changed(old: str, new: str) -> Callable[[Path], None]:
-    """Return what changes each line of a part, which then has the right checksum."""
+    """Return what changes each line of a part."""
+    return lambda part: _rewritten(part, lambda line: line.replace(old, new, 1))
 
-    def apply(part: Path) -> None:
-        data = "".join(line.replace(old, new, 1) + "\n" for line in part.read_text("utf-8").split("\n")[:-2]).encode()
-        part.write_bytes(data + f'{{"kind":"checksum","xxh3":"{xxhash.xxh3_128_hexdigest(data)}"}}\n'.encode())
 
-    return apply
+def _rewritten(part: Path, change: Callable[[str], str]) -> None:
+    """Change each line of a part, which then has the right checksum."""
+    data = "".join(change(line) + "\n" for line in part.read_text("utf-8").split("\n")[:-2]).encode()
+    part.write_bytes(data + f'{{"kind":"checksum","xxh3":"{xxhash.xxh3_128_hexdigest(data)}"}}\n'.encode())
 
 
 def _truncated(part: Path) -> None:
@@ -66,6 +69,11 @@ def _truncated(part: Path) -> None:
 
 def _other_byte(part: Path) -> None:
     part.write_bytes(part.read_bytes().replace(b'"bytes":', b'"byte":'))
+
+
+def _other_domains(rows: bytes) -> Callable[[Path], None]:
+    data = base64.b64encode(rows).decode()
+    return lambda part: _rewritten(part, lambda line: re.sub(r'("path":"domains/.*?"data":")[^"]*', rf"\1{data}", line))
 
 
 @pytest.mark.parametrize(
@@ -78,6 +86,9 @@ def _other_byte(part: Path) -> None:
         (_changed('"compared_lines":', '"compared_lines":"x'), "is damaged"),
         (_changed('"total":', '"total":1e999,"x":'), "is damaged"),
         (_changed('"data":"', '"data":"AAAA'), "is damaged"),
+        (_other_domains(b"a.de\n"), "is damaged"),
+        (_other_domains(b"b.de\t1\t1\na.de\t1\t1\n"), "is damaged"),
+        (_changed('"words":{"number"', '"tokens":{"number"'), "is damaged"),
         (_changed('"kind":"task"', '"kind":"other"'), "no part has a result"),
         (_changed('"version":"', '"version":"9'), "is of corpusfmt 9"),
         (_changed('"path":"/', '"path":"s3://bucket/'), "is in a store"),
@@ -91,6 +102,16 @@ def test_damaged_and_made_up_parts_are_refused(
     parts = parts_of(file, tmp_path, 2)
     damage(tmp_path / "1.part")
     with pytest.raises(UsageError, match=message):
+        joined(parts_at(parts))
+
+
+def test_a_bug_is_not_taken_for_damage(dolma_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bug(*_: object) -> None:
+        raise ValueError("a bug")
+
+    parts = parts_of(min((dolma_corpus / "documents").rglob("*.gz")), tmp_path, 2)
+    monkeypatch.setattr(run, "repeats_in", bug)
+    with pytest.raises(ValueError, match="a bug"):
         joined(parts_at(parts))
 
 
@@ -109,7 +130,7 @@ def test_parts_that_do_not_belong_together_are_refused(dolma_corpus: Path, tmp_p
     ):
         with pytest.raises(UsageError, match=message):
             parts_at(paths)
-    with pytest.raises(UsageError, match="has the same statistics as another"):
+    with pytest.raises(UsageError, match="have the same statistics: name one"):
         merged([saved, saved])
 
 

@@ -122,9 +122,27 @@ def _documents_only(part: count.Part) -> Reader:
 
 
 def test_what_is_read_as_texts_is_what_is_read_as_documents(
-    dolma_corpus: Path, oscar_corpus: Path, monkeypatch: pytest.MonkeyPatch
+    dolma_corpus: Path, oscar_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for corpus in (dolma_corpus, oscar_corpus):
+    record = {"metadata": {"identification": {"prob": 0.5}}}
+    metadata: list[dict[str, Any]] = [
+        {},
+        {"url": None, "language": 7, "language_score": 0, "oscar": record},
+        {
+            "url": "https://a.example.org/1",
+            "language": "de",
+            "oscar": record,
+            "dump": 3,
+            "file_path": "CC-MAIN-2020-16",
+        },
+        {"url": 1, "language_score": 0.25, "oscar": [], "snapshot": "CC-MAIN-2021-04", "dump": None},
+    ]
+    write_rows(
+        tmp_path / "documents/a.jsonl.gz", [document(place, metadata=each) for place, each in enumerate(metadata)]
+    )
+    scores = corpusfmt.stats(tmp_path).language_scores
+    assert (scores.number, scores.total) == (3, 0.75)
+    for corpus in (dolma_corpus, oscar_corpus, tmp_path):
         found = corpusfmt.stats(corpus, count=OPTIONAL)
         with monkeypatch.context() as patch:
             patch.setattr(count, "_reader_of", _documents_only)
@@ -273,6 +291,16 @@ def test_the_sum_of_large_integers_is_exact(number: int) -> None:
     assert found.total == 20_000 * number
 
 
+@pytest.mark.parametrize("bits", [FINE, COARSE])
+def test_lengths_are_in_the_buckets_of_other_numbers(bits: int) -> None:
+    lengths = [*range(70_000), 1 << 20, (1 << 40) + 1]
+    one, other = Sketch(bits), Sketch(bits)
+    one.add(array("q", lengths))
+    other.add(lengths)
+    assert one == other
+
+
+@pytest.mark.deep
 def test_quantiles_of_ten_million_lengths_are_within_their_error() -> None:
     lengths = np.random.default_rng(7).lognormal(7, 1.5, 10_000_000).astype(np.int64)
     found = Sketch(COARSE)

@@ -96,6 +96,13 @@ def test_long_texts_have_the_words_of_their_parts(parts: list[str]) -> None:
     assert found[::2] == [sum(map(is_word, segments(text)))] * 2
 
 
+def test_characters_of_two_bytes_are_counted_alike_with_and_without_the_kernel() -> None:
+    texts = [
+        " ".join(3 * f"{chr(each)}. {2 * chr(each)}'o" for each in range(at, at + 16)) for at in range(0x80, 0x800, 16)
+    ]
+    words_of(texts)
+
+
 def test_words_belong_to_their_documents_and_letters_to_their_scripts() -> None:
     texts = ["Ein Wort, zwei", "", "Три слова тут", "中文", "one"]
     counts, scripts = words_of(texts)

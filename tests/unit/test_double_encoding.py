@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import FIXTURES
 
-from corpusfmt.io.double_encoding import repair, suspect_lines
+from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines
 
 UDHR = [
     line.partition("\t")[2]
@@ -141,3 +141,9 @@ def test_every_line_that_can_be_repaired_is_suspect_in_text_and_in_json(lines: l
     for ascii_only in (False, True):
         data = "\n".join(json.dumps(line, ensure_ascii=ascii_only) for line in lines).encode()
         assert set(wanted) <= {number for number, _, _ in suspect_lines(data, escaped=True)}
+
+
+@given(st.lists(PIECES, max_size=12).map("".join))
+def test_what_is_garbled_is_what_is_repaired(line: str) -> None:
+    if not line.isascii():
+        assert is_garbled(line.encode()) == (repair(line) is not None)

@@ -47,11 +47,8 @@ def _assert_groups_are_those_of_a_dictionary(
         writer.close()
         for row, key in enumerate(hashes):
             expected[key].append((shard, row))
-    groups = sorted(map(list, repeated(folder, memory)))
-    assert [len(group) for group in repeated(folder, memory)] == [
-        len(list(group)) for group in repeated(folder, memory)
-    ]
-    assert groups == sorted(places for places in expected.values() if len(places) > 1)
+    groups = sorted((list(group), len(group)) for group in repeated(folder, memory))
+    assert groups == sorted((places, len(places)) for places in expected.values() if len(places) > 1)
 
 
 def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:

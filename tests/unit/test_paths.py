@@ -96,8 +96,10 @@ class Closed(AbstractFileSystem):  # type: ignore[misc]
 
 def test_a_store_that_cannot_be_reached_says_so_in_its_own_words() -> None:
     fsspec.register_implementation("closed", Closed, clobber=True)
-    with pytest.raises(OSError, match=r"^RuntimeError: no key$") as raised:
+    with pytest.raises(UsageError, match=r"^cannot read closed://x: RuntimeError: no key$"):
         entry_of("closed://x")
+    with pytest.raises(OSError, match=r"^RuntimeError: no key$") as raised:
+        entry_of("closed://x", begun=True)
     assert raised.value.errno == errno.EIO
 
 

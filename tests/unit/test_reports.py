@@ -168,8 +168,9 @@ def test_html_is_a_whole_page() -> None:
     texts = Page(page).texts
     assert texts["html/head/title"] == ["corpusfmt report: invalid"]
     assert texts["html/body/main/h1/span"] == ["invalid"]
-    verdict, kind = texts["html/body/main/p"]
+    verdict, _, kind = texts["html/body/main/p"]
     assert verdict.startswith("INVALID: 7 errors, 5 warnings; ")
+    assert texts["html/body/main/p/code"] == ["corpusfmt rule GEN101"]
     assert kind == "oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB"
     assert len(texts["html/body/main/ul/li"]) == 8
     rule = "html/body/main/details"
@@ -191,6 +192,15 @@ def test_html_shows_where_a_rule_fires_most() -> None:
     texts = Page(corpusfmt.render(report, "html")).texts
     assert texts["html/body/main/details/div/table/tr/td/code"] == ["de", "fr"], "folders, as there are many files"
     assert texts["html/body/main/details/div/table/tr/td"] == ["165", "45"]
+
+
+@pytest.mark.parametrize(("findings", "opened"), [(20, 2), (21, 0)])
+def test_a_few_findings_are_shown_from_the_start(findings: int, opened: int) -> None:
+    report = Report("dolma", "1.0", Tally(cap=findings), Coverage(1, 1))
+    for line in range(findings):
+        code, slug = ("DOL306", "missing-source") if line else ("DOL305", "text-type")
+        report.tally.add(Finding(code, slug, Severity.ERROR, Problem("wrong", Location("a.gz", line + 1))))
+    assert corpusfmt.render(report, "html").count(" open>") == opened
 
 
 def test_further_findings_are_data_in_the_page() -> None:

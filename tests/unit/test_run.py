@@ -21,7 +21,8 @@ from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.io.lock import _is_same_file, locked
+from corpusfmt.io import lock
+from corpusfmt.io.lock import _is_same_file, locked, turn
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json, UsageError
 
@@ -298,7 +299,7 @@ def test_several_workers_begin_with_the_longest_task(tmp_path: Path) -> None:
     for jobs, order in ((1, "abcd"), (2, "bdac")):
         log.write_text("")
         steps = Stages(tmp_path / str(jobs), Workers("serial", jobs), None)
-        assert steps.run_whole("note", note, tasks, str, [2, 4, 1, 3]) == list("abcd")
+        assert list(steps.run_whole("note", note, tasks, str, [2, 4, 1, 3])) == list("abcd")
         assert log.read_text() == order
 
 
@@ -342,18 +343,26 @@ def test_what_a_stage_has_left_of_other_tasks_is_removed(tmp_path: Path) -> None
 
 def test_a_marker_spares_the_task_unless_its_fingerprint_changed(tmp_path: Path) -> None:
     tasks = [StageTask(name, tmp_path / name, "one") for name in ("a", "b")]
-    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]
-    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 1]
+    assert list(stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1])) == [1, 1]
+    assert list(stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1])) == [1, 1]
     tasks[1] = StageTask("b", tmp_path / "b", "two")
-    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [1, 2]
+    assert list(stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1])) == [1, 2]
     (tmp_path / "state" / "touch" / "a.json").write_bytes(b'{"fingerprint": "one", "resu')
-    assert stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1]) == [2, 2]
+    assert list(stages(tmp_path / "state").run_whole("touch", touch, tasks, int, [1, 1])) == [2, 2]
 
 
 def test_a_stage_without_all_its_results_is_incomplete(tmp_path: Path) -> None:
     tasks = [StageTask(str(number), (1, number), "") for number in range(2)]
     with pytest.raises(Incomplete, match="resume"):
         stages(tmp_path, "processes").run_whole("die", die_on, tasks, int, [1, 1])
+
+
+def test_of_small_tasks_that_are_sent_together_the_one_that_kills_its_worker_is_told(tmp_path: Path) -> None:
+    number = 70
+    tasks = [StageTask(str(each), (number - 1, each), "", size=1) for each in range(number)]
+    found = stages(tmp_path, "processes").run("die", die_on, tasks, int, [1] * number)
+    assert found[:-1] == list(range(number - 1))
+    assert isinstance(found[-1], Died)
 
 
 def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:
@@ -418,6 +427,18 @@ def test_a_lock_is_had_by_everybody_where_the_file_system_has_none(
     monkeypatch.setattr("fcntl.flock", refuse)
     with locked(tmp_path / "lock") as mine:
         assert mine is had
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody waits")
+def test_a_turn_is_not_waited_for_forever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "model.bin"
+    path.touch()
+    monkeypatch.setattr(lock, "_WORTH_A_WARNING_SECONDS", 0.0)
+    monkeypatch.setattr(lock, "_TURN_SECONDS", 0.2)
+    with turn(path, lambda: False), turn(path, lambda: False):
+        assert caplog.messages == [f"waiting for another process to load {path}"]
 
 
 def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:

@@ -192,3 +192,12 @@ def test_the_same_survey_with_and_without_the_kernel(
     assert astuple(found[0]) == astuple(found[1])
     found = [scans.survey(data, least, line, byte, before, keeps_documents=False) for scans in (scan, PYTHON)]
     assert astuple(found[0]) == astuple(found[1])
+
+
+@pytest.mark.parametrize("cut", [b"\xc3", b"\xe4", b"\xe4\xb8"])
+@pytest.mark.parametrize("letters", ["a", "é", "中"])
+def test_a_character_that_a_line_cuts_off_is_found_wherever_it_is(cut: bytes, letters: str) -> None:
+    after = b"\n" + b"plain text " * 20
+    for length in range(200):
+        before = b"a" * (length % 2) + letters.encode() * length
+        assert scan.survey(b"\n\n" + before + cut + after, 0, 0, 2, (0, 0, 0, 0)).bad == [2]

@@ -14,7 +14,7 @@ import pytest
 from corpusfmt.description.provenance import Release, revision_as_source
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.revisions import pinned, revision_of
-from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, at_once, may_pass, persistently
+from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, Unreadable, at_once, may_pass, persistently
 from corpusfmt.model import UsageError
 
 DATA = bytes(range(256)) * 40
@@ -112,6 +112,18 @@ def test_repeats_are_bounded_and_logged(pauses: list[float], caplog: pytest.LogC
     assert caplog.messages[-1].endswith("(7 of 7)")
 
 
+def test_what_a_store_says_cannot_command_a_terminal(pauses: list[float], caplog: pytest.LogCaptureFixture) -> None:
+    def refuse() -> None:
+        raise ConnectionResetError("\x9b2J")
+
+    with pytest.raises(ConnectionResetError):
+        persistently("read s3://b/\x1b]0;title\x07\n::error::", refuse)
+    assert pauses
+    for message in caplog.messages:
+        assert message.isprintable()
+        assert message.startswith(r"read s3://b/\x1b]0;title\x07\n::error:: failed (\x9b2J), repeated in ")
+
+
 @pytest.mark.parametrize(("asked", "repeats", "before_work"), [("0", 0, 0), ("2", 2, 1), ("", 7, 1)])
 def test_the_number_of_repeats_can_be_set(
     asked: str, repeats: int, before_work: int, pauses: list[float], monkeypatch: pytest.MonkeyPatch
@@ -168,9 +180,9 @@ def test_an_object_that_changes_while_it_is_read() -> None:
             super().__init__(b"12345")
             self.details = {"ETag": next(versions)}
 
-    file = StoreFile(Versioned, "object")
+    file = StoreFile(Versioned, "s3://b/object")
     assert file.read(5) == b"12345"
-    with pytest.raises(StoreFailure, match="object changed while it was read"):
+    with pytest.raises(Unreadable, match="cannot read s3://b/object: it changed while it was read"):
         file.read(5)
 
 
@@ -178,9 +190,9 @@ def test_a_stream_that_ends_too_early_for_good(pauses: list[float]) -> None:
     class Short(io.BytesIO):
         size = 10
 
-    file = StoreFile(lambda: Short(b"12345"), "object")
+    file = StoreFile(lambda: Short(b"12345"), "s3://b/object")
     assert file.read(5) == b"12345"
-    with pytest.raises(CutShort, match="5 of 10 bytes arrived"):
+    with pytest.raises(Unreadable, match="s3://b/object: 5 of 10 bytes arrived; check the network"):
         file.read(5)
     assert len(pauses) == 7
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.commands import Command, GroupedCommand, PrintingCommand
+from corpusfmt.cli.commands import Command, GroupedCommand, PrintingCommand, louder
 from corpusfmt.cli.console import Colour, print_version, read_or_not, set_colour
 from corpusfmt.wording import clipped_message, plain
 
@@ -57,8 +57,10 @@ def _options(
     color: Annotated[
         Colour, typer.Option(help="auto (a terminal; NO_COLOR and FORCE_COLOR are respected), always or never.")
     ] = Colour.AUTO,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", callback=louder, hidden=True)] = False,
+    verbose: Annotated[bool, typer.Option("-v", "--verbose", callback=louder, hidden=True)] = False,
 ) -> None:
-    del show_version
+    del show_version, quiet, verbose
     set_colour(color)
 
 
@@ -91,7 +93,7 @@ def main() -> None:
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     # Skip the final garbage collection: it takes a quarter of the time of a short command.
     atexit.register(gc.freeze)
-    app = application(*sys.argv[1:2])
+    app = application(next((each for each in sys.argv[1:] if not each.startswith("-")), None))
     try:
         status = app(standalone_mode=False)
     except _WRONG_ARGUMENTS as error:
@@ -106,4 +108,7 @@ def _explain(error: Any) -> None:
     """Print the parser's error, escaped: arguments may be file names chosen by strangers."""
     if error.ctx is None or error.message != error.ctx.get_help():
         error.message = plain(clipped_message(error.message))
+    if alike := getattr(error, "possibilities", None):
+        error.message += f" (did you mean `{alike[0]}`?)"
+        error.possibilities = None
     error.show()

@@ -13,7 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperOption
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from corpusfmt.cli.console import Colour, Loudness, detail, set_colour, set_loudness
 from corpusfmt.model import UsageError
@@ -22,15 +22,22 @@ from corpusfmt.model import UsageError
 _OUTPUT, _LOUDNESS = "corpusfmt.output", "corpusfmt.loudness"
 
 
-def _louder(context: Any, parameter: Any, wanted: bool) -> None:
+def louder(context: Any, parameter: Any, wanted: bool) -> None:
     if wanted:
         if context.meta.setdefault(_LOUDNESS, parameter.name) != parameter.name:
             raise typer.BadParameter("-q and -v contradict each other: remove one")
         set_loudness(Loudness.QUIET if parameter.name == "quiet" else Loudness.VERBOSE)
 
 
+def _coloured(_context: Any, _parameter: Any, wanted: str | None) -> None:
+    if wanted is not None:
+        if wanted not in set(Colour):
+            raise typer.BadParameter(f"{wanted!r} is not one of {', '.join(map(repr, map(str, Colour)))}.")
+        set_colour(Colour(wanted))
+
+
 class Command(TyperCommand):
-    """A command with -q and -v."""
+    """A command with -q and -v; like --color, they may also be written before its name."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         *own, last = super().get_params(ctx)
@@ -38,12 +45,7 @@ class Command(TyperCommand):
 
     def shared_options(self) -> list[TyperOption]:
         """Return the options that are the same for all commands of this kind."""
-        quiet = "Print results and errors only; of a report, only findings, and nothing if it is valid."
-        verbose = "Also say on standard error what was used, and what took how long."
-        return [
-            _option("quiet", "-q", "--quiet", help=quiet, is_flag=True, callback=_louder),
-            _option("verbose", "-v", "--verbose", help=verbose, is_flag=True, callback=_louder),
-        ]
+        return _options_everywhere()
 
     def invoke(self, ctx: Any) -> Any:
         began = time.monotonic()
@@ -55,6 +57,14 @@ class Command(TyperCommand):
             return super().invoke(ctx)
         finally:
             detail(f"{ctx.info_name}: {_spent(time.monotonic() - began)}")
+
+
+class Group(TyperGroup):
+    """Commands under a name, between which and theirs -q, -v and --color may be written, too."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        *own, last = super().get_params(ctx)
+        return [*own, *_options_everywhere(hidden=True), last]
 
 
 class PrintingCommand(Command):
@@ -130,6 +140,16 @@ def _refuse_second_use(outputs: list[tuple[str, str]], context: Any) -> None:
 
 def _keep(context: Any, _: Any, path: str | None) -> None:
     context.meta[_OUTPUT] = path
+
+
+def _options_everywhere(*, hidden: bool = False) -> list[TyperOption]:
+    quiet = "Print results and errors only; of a report, only findings, and nothing if it is valid."
+    verbose = "Also say on standard error what was used, and what took how long."
+    return [
+        _option("quiet", "-q", "--quiet", help=quiet, is_flag=True, callback=louder, hidden=hidden),
+        _option("verbose", "-v", "--verbose", help=verbose, is_flag=True, callback=louder, hidden=hidden),
+        _option("color", "--color", hidden=True, callback=_coloured),
+    ]
 
 
 def _option(name: str, *flags: str, **settings: Any) -> TyperOption:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -61,7 +60,7 @@ SdLicence = Annotated[
     str | None, typer.Option("--sd-license", metavar="URL", help="Licence of the description itself.")
 ]
 Rai = Annotated[
-    Path | None,
+    str | None,
     typer.Option("--rai", metavar="FILE", help="Creators, RAI 1.0 and provenance in TOML (schemas/description/)."),
 ]
 Croissant = Annotated[str | None, typer.Option(metavar="VERSION", help="1.1 or 1.0 (default: 1.1).")]

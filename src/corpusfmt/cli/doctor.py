@@ -19,7 +19,7 @@ from corpusfmt.engine.installed import requirements, version_of
 
 KERNELS = (
     "corpusfmt.formats.croissant._native",
-    "corpusfmt.formats.dolma._native",
+    "corpusfmt.formats._native",
     "corpusfmt.io._native",
     "corpusfmt.langid._native",
     "corpusfmt.pipeline._native",

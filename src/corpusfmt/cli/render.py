@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli import merge
-from corpusfmt.cli.commands import PrintingCommand
+from corpusfmt.cli.commands import Group, PrintingCommand
 from corpusfmt.cli.console import write
 from corpusfmt.cli.outcome import FINDINGS, check_outputs, guarded, write_reports
 
-app = typer.Typer(no_args_is_help=True, help="Work with saved reports.", rich_markup_mode=None)
+app = typer.Typer(cls=Group, no_args_is_help=True, help="Work with saved reports.", rich_markup_mode=None)
 
 
 @app.callback()

@@ -79,7 +79,9 @@ def _made(release: Entry, notes: list[str]) -> dict[str, dict[str, str]]:
     data = _bytes(release, _MANIFEST, notes)
     try:
         found = _Manifest() if data is None else msgspec.json.decode(data, type=_Manifest)
-        rules = _flat(found.tool) | _flat(found.rules, f"{_RULES_OF} {_shown(found.format)} {_shown(found.version)}")
+        # Builds and conversions number the forms of their scratch apart: `format` says nothing about rules.
+        tool = {name: value for name, value in _flat(found.tool).items() if name != "format"}
+        rules = tool | _flat(found.rules, f"{_RULES_OF} {_shown(found.format)} {_shown(found.version)}")
         return {"recipe": _flat(found.recipe), "rules": rules, "model": _flat(found.model)}
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         notes.append(f"{_MANIFEST} is not a JSON object, or is nested too deeply: not compared")

@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
 from corpusfmt.conversion.job import Job, is_there
 from corpusfmt.conversion.layout import unnested_folders
-from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shard
+from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shards
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.formats import Shard
 from corpusfmt.io.containers import is_container
+from corpusfmt.io.ondisk import OnDisk
 
 #: Bytes of text per part, because shards of the source do not show where to cut.
 PART_BYTES = 500_000_000
+# Shards that are stored in one container: each language opens all containers.
+_BYTES_TOGETHER, _MOST_TOGETHER = 4_000_000, 300
 
 
-def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
+def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     """Return the results of all shards and languages."""
-    tasks = []
-    for shard in shards:
-        name = f"{shard.index:06d}"
+    tasks, weights, containers = OnDisk[StageTask[SortTask]](), array("q"), []
+    for some in _together(shards):
+        name = f"{some[0].index:06d}"
         container = job.workplace.state / "sort" / f"{name}.box"
-        argument = SortTask(job.reading(shard), container, job.workplace.aside(name))
-        tasks.append(StageTask(name, argument, job.fingerprint([shard])))
-    sizes = [shard.size for shard in shards]
+        argument = SortTask(tuple(map(job.reading, some)), container, job.workplace.aside(name))
+        tasks.append(StageTask(name, argument, job.fingerprint(some)))
+        weights.append(sum(shard.size for shard in some))
+        containers.append(container)
     sorted_shards = job.stages.run_whole(
-        "sort", sort_shard, tasks, Converted, sizes, reusable=lambda task, _: is_container(task.container)
+        "sort", sort_shards, tasks, Converted, weights, reusable=lambda task, _: is_container(task.container)
     )
-    containers = tuple(task.argument.container for task in tasks)
     part_bytes = job.size or PART_BYTES
     fingerprint = job.fingerprint(shards)
     folders: Counter[str] = Counter()
@@ -42,8 +46,24 @@ def by_language(job: Job, shards: Sequence[Shard]) -> list[Converted]:
     for folder in sorted(folders):
         name = quote(folder, safe="")
         aside = job.workplace.aside(name)
-        pack = PackTask(job.target, folder, unnested[folder], containers, part_bytes, job.options.on_loss, aside)
+        pack = PackTask(job.target, folder, unnested[folder], tuple(containers), part_bytes, job.options.on_loss, aside)
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
     packed = job.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, reusable=is_there)
-    return [*packed, *(replace(each, documents=0) for each in sorted_shards)]
+    for each in sorted_shards:
+        packed.append(replace(each, documents=0))
+    return packed
+
+
+def _together(shards: Iterable[Shard]) -> Iterator[list[Shard]]:
+    """Yield the shards of each task: large ones alone, small ones together."""
+    some: list[Shard] = []
+    size = 0
+    for shard in shards:
+        if some and (size + shard.size > _BYTES_TOGETHER or len(some) == _MOST_TOGETHER):
+            yield some
+            some, size = [], 0
+        some.append(shard)
+        size += shard.size
+    if some:
+        yield some

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -14,12 +15,14 @@ from corpusfmt.conversion.stages import Converted, DirectTask
 from corpusfmt.conversion.unrepeated import unrepeated
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.engine.workplace import digest
+from corpusfmt.io.ondisk import OnDisk
 
 
-def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[Converted]:
+def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDisk[Converted]:
     """Return the results of the groups, each given with its attribute sets."""
     writer, keys = job.way.writer, job.workplace.state / "keys"
-    tasks = []
+    tasks = OnDisk[StageTask[DirectTask]]()
+    weights = array("q")
     for group, names in groups:
         folder, stem = group.name.folder, group.name.stem
         task_name = f"{group.shards[0].index:06d}"
@@ -37,33 +40,37 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> list[
             job.workplace.aside(task_name),
             keys / task_name if writer.key is not None else None,
         )
-        tasks.append(StageTask(task_name, argument, job.fingerprint(group.shards)))
-    weights = [sum(shard.size for shard in group.shards) for group, _ in groups]
+        size = sum(shard.size for shard in group.shards)
+        tasks.append(StageTask(task_name, argument, job.fingerprint(group.shards), size))
+        weights.append(size)
     if writer.key is not None:
         return unrepeated(job, tasks, weights, keys)
     converted = job.converted(tasks, weights)
     if job.is_shared or not writer.by_language:
         return converted
     # A part whose documents were all rejected has no file, and readers stop at a missing number.
-    numbered = _numbered_through(tasks, converted)
-    return converted if numbered == tasks else job.after_shards.converted(numbered, weights)
+    numbers = _numbered_through(tasks, converted)
+    if not numbers:
+        return converted
+    numbered = OnDisk(_as_part(numbers.get(index, task.argument.part), task) for index, task in enumerate(tasks))
+    return job.after_shards.converted(numbered, weights)
 
 
 def _numbered_through(
     tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
-) -> list[StageTask[DirectTask]]:
-    """Return the tasks, with the parts of each language that have files renumbered 1, 2, 3, … if there are gaps."""
-    series: defaultdict[tuple[str, str | None], list[DirectTask]] = defaultdict(list)
-    for task, result in zip(tasks, converted, strict=True):
+) -> Mapping[int, int | None]:
+    """Return the new part numbers of tasks, by index: those of each language that have files get 1, 2, 3, … if there are gaps."""
+    series: defaultdict[tuple[str, str | None], list[tuple[int, int | None]]] = defaultdict(list)
+    for index, (task, result) in enumerate(zip(tasks, converted, strict=True)):
         if result.files and task.argument.part_bytes is None:
-            series[task.argument.folder, task.argument.language].append(task.argument)
+            series[task.argument.folder, task.argument.language].append((index, task.argument.part))
     numbers: dict[int, int | None] = {}
     for parts in series.values():
-        parts.sort(key=lambda each: each.part or 0)
+        parts.sort(key=lambda each: each[1] or 0)
         # A part without a number is the only part.
-        if any(each.part != number for number, each in enumerate(parts, 1)) and parts[-1].part is not None:
-            numbers |= {each.index: number if len(parts) > 1 else None for number, each in enumerate(parts, 1)}
-    return [_as_part(numbers[each.argument.index], each) if each.argument.index in numbers else each for each in tasks]
+        if any(part != number for number, (_, part) in enumerate(parts, 1)) and parts[-1][1] is not None:
+            numbers |= {index: number if len(parts) > 1 else None for number, (index, _) in enumerate(parts, 1)}
+    return numbers
 
 
 def _as_part(number: int | None, task: StageTask[DirectTask]) -> StageTask[DirectTask]:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from itertools import repeat
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Self
+from typing import Any, BinaryIO, Self
 
 from msgspec import Struct
 
@@ -18,6 +18,7 @@ from corpusfmt.conversion.repeats import First, repetition
 from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, SOURCE_MISSING, finding
 from corpusfmt.conversion.stored import STORED
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, named_format
+from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
@@ -79,6 +80,7 @@ class Documents:
         self, reading: Reading, losses: Losses, aside: Path, repeated: Iterator[First | None] | None = None
     ) -> None:
         self._reading = reading
+        self._is_first = repeated is None
         self._repeated = repeated or repeat(None)
         self._losses = losses
         self._options = reading.options
@@ -99,13 +101,21 @@ class Documents:
     ) -> None:
         self._stack.__exit__(kind, error, trace)
 
-    def of_language(self, expected: str | None) -> Iterator[Document]:
-        """Yield the documents, which must be of the language if one is given. Raises `BadInput`."""
+    def of_language(self, expected: str | None, batch: type[Batch] | None = None) -> Iterator[Any]:
+        """Yield the documents, which must be of the language if one is given. Raises `BadInput`.
+
+        Batches of the given kind come where nothing is asked of single documents. What is not taken of them follows as documents.
+        """
         reader = self._reading.source.reader
         assert reader is not None
         self._by_row = reader.by_row
         steps = self._steps(reader.source_name)
-        for document in reader.read(self._reading.shard, self._reading.check):
+        is_filed, needs_source = self._reading.filed, self._options.source is None
+        for document in self._read_as(None if steps else batch, expected):
+            if isinstance(document, Batch):
+                yield document
+                self.taken += document.taken
+                continue
             if isinstance(document, Rejected):
                 self._reject(document)
                 continue
@@ -113,9 +123,9 @@ class Documents:
                 self._losses.add({document.what: 1}, document.at)
                 continue
             unfit: Fault | None = None
-            if self._reading.filed:
+            if is_filed:
                 unfit = self._filed(document, expected)
-            if document.source is None and self._options.source is None:
+            if needs_source and document.source is None:
                 unfit = self._unfit(document, SOURCE_MISSING, "`source` is missing", "add --source")
             if unfit is None and (first := next(self._repeated)) is not None:
                 unfit = repetition(self.place_of(document), *first)
@@ -128,6 +138,24 @@ class Documents:
                 step(document)
             yield document
             self.taken += 1
+
+    def _read_as(self, batch: type[Batch] | None, expected: str | None) -> Iterator[Any]:
+        """Read the shard, in batches of a kind if the format has them and options allow it."""
+        reader, options = self._reading.source.reader, self._options
+        assert reader is not None
+        read = reader.batches.get(batch) if batch is not None and self._is_first else None
+        asked = (
+            expected is None or options.language_field or options.language_attribute or not LABEL.fullmatch(expected)
+        )
+        if read is None or (self._reading.filed and asked):
+            yield from reader.read(self._reading.shard, self._reading.check)
+            return
+        for each in read(self._reading.shard, self._reading.check):
+            if isinstance(each, RowBlock):
+                each.language = expected or ""
+            yield each
+            if isinstance(each, RowBlock) and not each.taken:
+                yield from each.each()
 
     def place_of(self, document: Document) -> Location:
         """Return the location of the current document."""

@@ -16,6 +16,7 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.io.mirror import exists
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import all_there
 
@@ -55,9 +56,11 @@ class Job(Struct, frozen=True):
         variant = ""
         if self.side_by_side and writer.key and shard.corpus and reader.source_name and not self.options.source:
             variant = f"{reader.source_name}/{shard.corpus}"
-        return Reading(self.way.source.name, shard, self.check, self.options, writer.by_language, sidecar, variant)
+        encoded = writer.takes_encoded_texts and not self.options.language_set
+        check = replace(self.check, encoded_texts=encoded)
+        return Reading(self.way.source.name, shard, check, self.options, writer.by_language, sidecar, variant)
 
-    def converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> list[Converted]:
+    def converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> OnDisk[Converted]:
         """Run tasks that convert shards to files."""
         return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=is_there)
 

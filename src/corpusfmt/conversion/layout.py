@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
 from corpusfmt.hub.kinds import loadable
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
@@ -89,24 +91,25 @@ def language_of(name: Name) -> str | None:
 
 def are_filed(shards: Sequence[Shard]) -> bool:
     """Return whether every shard is named for a language, in folders that a target laid out by language can have."""
-    names = [name_of(shard) for shard in shards]
-    return all(map(language_of, names)) and _are_apart({name.folder.rpartition("/")[0] for name in names})
+    if not all(language_of(name_of(shard)) for shard in shards):
+        return False
+    return _are_apart({name_of(shard).folder.rpartition("/")[0] for shard in shards})
 
 
-def keep_apart(shards: Sequence[Shard]) -> list[Shard]:
+def keep_apart(shards: Sequence[Shard]) -> Sequence[Shard]:
     """Return the shards, with the folders of their corpora if there are several, so that these are not mixed.
 
     Raises `UsageError` if a target laid out by language cannot have these folders.
     """
     corpora = {shard.corpus for shard in shards}
     if len(corpora) == 1:
-        return [replace(shard, corpus="") for shard in shards]
+        return shards if corpora == {""} else OnDisk(replace(shard, corpus="") for shard in shards)
     if not _are_apart(corpora):
         found = ", ".join(f"`{each or '.'}`" for each in sorted(corpora))
         raise UsageError(
             f"the folders {found} contain several corpora, which OSCAR cannot have side by side: convert one folder"
         )
-    return list(shards)
+    return shards
 
 
 def _are_apart(folders: Iterable[str]) -> bool:
@@ -117,7 +120,7 @@ def _are_apart(folders: Iterable[str]) -> bool:
 
 
 def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
-    """Return the work to do. Raises `BadInput` or `UsageError` if it cannot be done."""
+    """Return the work to do, and move the shards of the plan to disk. Raises `BadInput` or `UsageError` if it cannot be done."""
     reader, by_language = way.reader, way.writer.by_language
     plan.refuse_unread()
     refuse_incomplete(reader, plan, stops=options.on_bad_record == "stop")
@@ -126,11 +129,11 @@ def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
     check_sets(options, {name for shard in plan.shards for name in reader.attribute_sets(shard)})
     losses = Losses(options.on_loss)
     count_unread(reader, plan, losses)
-    shards = in_order(plan.shards)
+    shards = plan.shards = _on_disk(plan)
     if by_language and not are_filed(shards):
         return Work(keep_apart(shards), None, dict(losses.counts))
     grouped = groups(shards, by_language=by_language, cut_anew=cut_anew)
-    return Work(shards, [(group, _sets(way, options, group)) for group in grouped], dict(losses.counts))
+    return Work(shards, OnDisk((group, _sets(way, options, group)) for group in grouped), dict(losses.counts))
 
 
 def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
@@ -146,32 +149,51 @@ def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
     """Return shards sorted by stem and part number."""
-    named = ((name_of(shard), shard) for shard in shards)
-    ordered = sorted(named, key=lambda each: (each[0].folder, each[0].stem, each[0].part or 0))
-    return [shard for _, shard in ordered]
+    named = ((_order_of(name_of(shard)), shard) for shard in shards)
+    return [shard for _, shard in sorted(named, key=lambda each: each[0])]
 
 
-def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> list[Group]:
-    """Return the groups of shards that become one file each or, if parts are cut anew, one series of parts.
+def _order_of(name: Name) -> tuple[str, str, int]:
+    return name.folder, name.stem, name.part or 0
+
+
+def _on_disk(plan: Plan) -> OnDisk[Shard]:
+    """Return the shards of a plan in order, which frees their memory."""
+    left, plan.shards = list(plan.shards)[::-1], ()
+    folders: dict[str, str] = {}
+    keys, shards = [], OnDisk[Shard]()
+    while left:
+        shard = left.pop()
+        folder, stem, part = _order_of(name_of(shard))
+        keys.append((folders.setdefault(folder, folder), stem, part))
+        shards.append(shard)
+    shards.sort(sorted(range(len(keys)), key=keys.__getitem__))
+    return shards
+
+
+def groups(shards: Iterable[Shard], *, by_language: bool, cut_anew: bool) -> Iterator[Group]:
+    """Yield the groups of shards, given in order, that become one file each or, if parts are cut anew, one series of parts.
 
     Raises `UsageError` if two shards would become the same file.
     """
-    found: dict[Name, dict[int | None, Shard]] = {}
-    names: dict[Name, Name] = {}
-    named = [(name_of(shard), shard) for shard in shards]
-    unnested = unnested_folders(name.folder for name, _ in named) if by_language else {}
-    for name, shard in named:
-        name = replace(name, folder=unnested.get(name.folder, name.folder))  # noqa: PLW2901
-        series = replace(name, part=None) if cut_anew else name
-        key = replace(series, stem=language_of(name) or "") if by_language else series
-        names.setdefault(key, series)
-        group = found.setdefault(key, {})
-        if name.part in group:
-            raise UsageError(
-                f"{path_of(group[name.part])} and {path_of(shard)} would become the same file: rename one or convert them separately"
-            )
-        group[name.part] = shard
-    return [Group(names[key], tuple(same.values())) for key, same in found.items()]
+    unnested = unnested_folders(name_of(shard).folder for shard in shards) if by_language else {}
+    named = ((name_of(shard), shard) for shard in shards)
+    # A language may have files of two stems.
+    for _, some in groupby(named, key=lambda each: (each[0].folder, "" if by_language else each[0].stem)):
+        found: dict[Name, dict[int | None, Shard]] = {}
+        names: dict[Name, Name] = {}
+        for name, shard in some:
+            name = replace(name, folder=unnested.get(name.folder, name.folder))  # noqa: PLW2901
+            series = replace(name, part=None) if cut_anew else name
+            key = replace(series, stem=language_of(name) or "") if by_language else series
+            names.setdefault(key, series)
+            group = found.setdefault(key, {})
+            if name.part in group:
+                raise UsageError(
+                    f"{path_of(group[name.part])} and {path_of(shard)} would become the same file: rename one or convert them separately"
+                )
+            group[name.part] = shard
+        yield from (Group(names[key], tuple(same.values())) for key, same in found.items())
 
 
 def unnested_folders(folders: Iterable[str]) -> dict[str, str]:

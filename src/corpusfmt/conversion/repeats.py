@@ -19,6 +19,7 @@ import xxhash
 from msgspec import Struct
 
 from corpusfmt.conversion.rules import REPEATED_DOCUMENT_ID
+from corpusfmt.formats.batches import Batch, EncodedRows
 from corpusfmt.io.containers import removed_as_damaged
 from corpusfmt.io.folders import send_folder
 from corpusfmt.io.keys import KeyWriter, digest_of
@@ -66,18 +67,25 @@ class Identified(Struct):
 
 
 def noting_keys(
-    documents: Iterable[tuple[T, Document]],
+    documents: Iterable[tuple[T, Document | Batch]],
     key: Callable[[Document], tuple[str, str]],
     folder: Path,
     index: int,
     aside: Path,
-) -> Iterator[tuple[T, Document]]:
+) -> Iterator[tuple[T, Document | Batch]]:
     """Pass documents on; write the hashes of their names below `aside`, and after the last one move them to `folder`."""
     unfinished = aside / "keys"
     unfinished.mkdir(parents=True)
     keys = KeyWriter(unfinished, index)
-    for row, each in enumerate(documents):
-        keys.add(key_hash("\t".join(key(each[1])).encode()), row)
+    row = 0
+    for each in documents:
+        found = each[1]
+        if isinstance(found, EncodedRows):
+            keys.extend(map(key_hash, found.names), row)
+            row += len(found.names)
+        elif isinstance(found, Document):
+            keys.add(key_hash("\t".join(key(found)).encode()), row)
+            row += 1
         yield each
     keys.close()
     for run in unfinished.iterdir():

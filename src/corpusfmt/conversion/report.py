@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -18,12 +18,17 @@ from corpusfmt.model import Coverage, Location, Problem, Report, Severity, Tally
 _LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
 
 
-def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnLoss, files: int) -> Report:
+def report_of(way: Way, plan: Plan, converted: Iterable[Converted], on_loss: OnLoss, files: int) -> Report:
     """Return the report: remarks on the source, losses, and unreadable data."""
     missing = list(plan.errors(way.reader.missing_rules))
     losses: Counter[str] = Counter()
+    documents, rejected, cut = 0, 0, []
     for each in converted:
         losses.update(each.losses)
+        documents += each.documents
+        rejected += each.rejected
+        cut += each.cut
+    cut.sort()
     tally = Tally()
     for remark in plan.tally.findings:
         if remark.severity is Severity.INFO:
@@ -34,17 +39,16 @@ def report_of(way: Way, plan: Plan, converted: Sequence[Converted], on_loss: OnL
     for what, count in sorted(losses.items()):
         problem = Problem(f"lost: {what}", Location("."), count=count)
         tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
-    shards, documents = len(plan.shards), sum(each.documents for each in converted)
+    shards = len(plan.shards)
     coverage = Coverage(shards, shards, documents, sum(shard.size for shard in plan.shards))
     for error in missing:
         coverage.gap(error.location.path, "layout", error.message)
-    cut = sorted(path for each in converted for path in each.cut)
     for path in cut:
         coverage.gap(path, "rest of the file", "truncated, the number of missing documents is unknown")
     report = Report(way.target.name, way.target_version, tally, coverage)
     report.results = {
         "files": files,
-        "rejected": sum(each.rejected for each in converted),
+        "rejected": rejected,
         "cut": cut,
         "losses": dict(losses),
     }

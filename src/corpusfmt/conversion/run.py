@@ -29,6 +29,7 @@ from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.formats import CheckOptions, Plan, ReadOptions, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
@@ -36,7 +37,7 @@ from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 12
+CODE_FORMAT = 13
 
 
 def convert(
@@ -163,7 +164,7 @@ def completed(job: Job, plan: Plan, work: Work) -> Report:
     if job.is_shared:
         return Report(job.way.target.name, job.way.target_version, Tally(), Coverage(), results=NOTHING_LEFT)
     files = seal(job.workplace, job.way, converted, _made(job, plan, converted))
-    return report_of(job.way, plan, converted, job.options.on_loss, len(files))
+    return report_of(job.way, plan, converted, job.options.on_loss, files)
 
 
 def _made(job: Job, plan: Plan, converted: Sequence[Converted]) -> Json:
@@ -186,11 +187,12 @@ def _ends(
     return entry, place
 
 
-def _converted(job: Job, work: Work) -> list[Converted]:
+def _converted(job: Job, work: Work) -> OnDisk[Converted]:
     try:
         converted = by_language(job, work.shards) if work.groups is None else directly(job, work.groups)
     except (BadInput, UsageError):
         if job.stages.array is None:
             job.workplace.give_up()
         raise
-    return [*converted, Converted(losses=work.losses)]
+    converted.append(Converted(losses=work.losses))
+    return converted

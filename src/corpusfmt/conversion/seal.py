@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
-from collections import Counter
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
 from corpusfmt.conversion.job import Job
@@ -19,7 +19,10 @@ from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import Shard
 from corpusfmt.io.compress import CompressionName, FileFacts, facts_of_bytes
+from corpusfmt.io.loading import Seen
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.model import Json
@@ -28,13 +31,16 @@ from corpusfmt.model import Json
 def made(
     job: Job, code_format: int, compressor: CompressionName, converted: Sequence[Converted], revision: Json
 ) -> Json:
-    """Return the source and the options of a conversion for its manifest; `revision` has the commit of a source on the Hub."""
+    """Return the source and the options of a conversion for its manifest, without the inputs.
+
+    `revision` has the commit of a source on the Hub.
+    """
     way = job.way
-    read: dict[str, FileFacts] = {}
     losses = Counter[str]()
+    rejected = 0
     for each in converted:
-        read |= each.read
         losses.update(each.losses)
+        rejected += each.rejected
     choices = {**msgspec.to_builtins(job.options), **msgspec.to_builtins(job.check.reading), "part_bytes": job.size}
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": code_format},
@@ -45,8 +51,8 @@ def made(
             **revision,
         },
         "compressor": compressor if way.writer.gzip else None,
-        "inputs": [{"name": path, **msgspec.to_builtins(read[path])} for path in sorted(read)],
-        "rejected": sum(each.rejected for each in converted),
+        "inputs": [],
+        "rejected": rejected,
         "losses": dict(sorted(losses.items())),
     }
 
@@ -65,14 +71,40 @@ def is_finished(job: Job, made_of: Json, shards: Sequence[Shard]) -> bool:
     return same and all(sizes.get(path) == size for path, size in sources.items())
 
 
-def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> dict[str, FileFacts]:
-    """Seal the output; return all data files of the corpus by path. `made_of` has the provenance for the manifest."""
-    writer, root = way.writer, workplace.destination
-    files: dict[str, FileFacts] = {}
+def _inputs(converted: Iterable[Converted]) -> OnDisk[Json]:
+    """Return the files of the source by path."""
+    paths: list[str] = []
+    inputs = OnDisk[Json]()
     for each in converted:
-        files |= each.files
-    for folder in sorted({path.rpartition("/")[0] for path in files}):
-        own = {path.rpartition("/")[2]: facts for path, facts in files.items() if path.rpartition("/")[0] == folder}
+        for path, facts in each.read.items():
+            paths.append(path)
+            inputs.append({"name": path, **msgspec.to_builtins(facts)})
+    # Several tasks may read a file.
+    last = {path: index for index, path in enumerate(paths)} if len(set(paths)) < len(paths) else None
+    inputs.sort(sorted(range(len(paths)) if last is None else last.values(), key=paths.__getitem__))
+    return inputs
+
+
+def _files(converted: Iterable[Converted]) -> dict[str, FileFacts]:
+    """Return the files that tasks have written by path. Most have the same columns."""
+    files: dict[str, FileFacts] = {}
+    columns: dict[bytes, Seen | None] = {}
+    for each in converted:
+        for path, facts in each.files.items():
+            shared = columns.setdefault(msgspec.msgpack.encode(facts.columns), facts.columns)
+            files[path] = replace(facts, columns=shared)
+    return files
+
+
+def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> int:
+    """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
+    writer, root = way.writer, workplace.destination
+    files, inputs = _files(converted), _inputs(converted)
+    folders: defaultdict[str, list[str]] = defaultdict(list)
+    for path in files:
+        folders[path.rpartition("/")[0]].append(path)
+    for folder, paths in sorted(folders.items()):
+        own = {path.rpartition("/")[2]: files[path] for path in paths}
         for name, facts in writer.seal(root / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
     card = existing_card(root / CARD)
@@ -83,16 +115,26 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
     describer = way.target.describers[way.target_version]
     # Not the name of the folder: the same conversion gives the same bytes wherever it is written.
     description = described(
-        way.target_name, describer, files, below, root=root, name=way.target_name, made=made_of, statistics={}
+        way.target_name,
+        describer,
+        files,
+        below,
+        root=root,
+        name=way.target_name,
+        made={**made_of, "inputs": iter(inputs)},
+        statistics={},
     )
-    text = (json.dumps(description, ensure_ascii=False, indent=2) + "\n").encode()
+    text = pretty(description)
+    del description
     release = Release(
         way.target_name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None
     )
     written = {CARD: card_of(release, card), "croissant.json": text}
     for name, data in written.items():
         publish_bytes(root / name, data, aside=workplace.state)
-    whole = files | {name: facts_of_bytes(data) for name, data in written.items()}
-    publish_manifest(root, way.target_name, whole, made_of, aside=workplace.state)
+    number = len(files)
+    files |= {name: facts_of_bytes(data) for name, data in written.items()}
+    del text, written
+    publish_manifest(root, way.target_name, files, made_of, inputs or None, aside=workplace.state)
     workplace.release()
-    return files
+    return number

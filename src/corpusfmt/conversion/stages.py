@@ -19,6 +19,7 @@ from corpusfmt.conversion.options import Losses, OnLoss
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
 from corpusfmt.conversion.stored import STORED, Sections, stored_documents
 from corpusfmt.formats import Shard, named_format
+from corpusfmt.formats.batches import Batch
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
@@ -71,9 +72,9 @@ class DirectTask(Struct, frozen=True):
 
 
 class SortTask(Struct, frozen=True):
-    """One shard to store in a container by language."""
+    """Shards to store in a container by language."""
 
-    reading: Reading
+    readings: tuple[Reading, ...]
     container: Path
     aside: Path
 
@@ -104,6 +105,12 @@ class Converted(Struct):
     losses: dict[str, int] = {}
     folders: dict[str, int] = {}
 
+    def count(self, documents: Documents) -> None:
+        """Add what was read of a shard."""
+        self.documents += documents.taken
+        self.rejected += documents.rejected
+        self.cut += documents.cut
+
 
 def convert_shards(task: DirectTask) -> Converted:
     """Write the parts of one stem."""
@@ -128,8 +135,9 @@ def _convert_shards(task: DirectTask) -> Converted:
     result = Converted()
     losses = Losses(task.readings[0].options.on_loss)
     repeated = repeated_in(task.repeats) if task.repeats else None
-    documents = _documents_of(task, result, losses, repeated)
-    found: Iterator[tuple[str, Document]] = ((each.path, document) for each, document in documents)
+    batch = writer.batch if task.part_bytes is None and not task.target.sets else None
+    documents = _documents_of(task, result, losses, repeated, batch)
+    found: Iterator[tuple[str, Document | Batch]] = ((each.path, document) for each, document in documents)
     if task.keys is not None and writer.key is not None:
         found = noting_keys(found, writer.key, task.keys, task.index, task.aside)
     files = write_parts(
@@ -149,16 +157,18 @@ def _convert_shards(task: DirectTask) -> Converted:
 
 
 def _documents_of(
-    task: DirectTask, result: Converted, losses: Losses, repeated: Iterator[First | None] | None = None
-) -> Generator[tuple[Documents, Document]]:
+    task: DirectTask,
+    result: Converted,
+    losses: Losses,
+    repeated: Iterator[First | None] | None = None,
+    batch: type[Batch] | None = None,
+) -> Generator[tuple[Documents, Any]]:
     """Yield the documents of all shards with their reader, and add the reader's counts to the result."""
     for reading in task.readings:
         with Documents(reading, losses, task.aside, repeated) as documents:
-            for document in documents.of_language(task.language):
+            for document in documents.of_language(task.language, batch):
                 yield documents, document
-        result.documents += documents.taken
-        result.rejected += documents.rejected
-        result.cut += documents.cut
+        result.count(documents)
 
 
 class IdentifyTask(Struct, frozen=True):
@@ -191,32 +201,30 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
                 return
 
 
-def sort_shard(task: SortTask) -> Converted:
-    """Store the documents of a shard by language."""
+def sort_shards(task: SortTask) -> Converted:
+    """Store the documents of shards by language."""
     with witnessing() as read:
-        result = _sort_shard(task)
-    if task.reading.format != STORED.name:
-        result.read = _all_read(read, [task.reading.shard])
+        result = _sort_shards(task)
+    if task.readings[0].format != STORED.name:
+        result.read = _all_read(read, [reading.shard for reading in task.readings])
     return result
 
 
-def _sort_shard(task: SortTask) -> Converted:
-    corpus = task.reading.shard.corpus
-    prefix = f"{corpus}/" if corpus else ""
-    losses = Losses(task.reading.options.on_loss)
-    with publish(task.container, sync="data") as file, Documents(task.reading, losses, task.aside) as documents:
+def _sort_shards(task: SortTask) -> Converted:
+    losses = Losses(task.readings[0].options.on_loss)
+    result = Converted()
+    with publish(task.container, sync="data") as file:
         sections = Sections(file)
-        for document in documents.of_language(None):
-            assert document.lang is not None
-            sections.add(prefix + document.lang, document)
+        for reading in task.readings:
+            prefix = f"{reading.shard.corpus}/" if reading.shard.corpus else ""
+            with Documents(reading, losses, task.aside) as documents:
+                for document in documents.of_language(None):
+                    assert document.lang is not None
+                    sections.add(prefix + document.lang, document)
+            result.count(documents)
         sections.finish()
-    return Converted(
-        documents=documents.taken,
-        rejected=documents.rejected,
-        cut=documents.cut,
-        losses=dict(losses.counts),
-        folders=dict(sections.bytes),
-    )
+    result.losses, result.folders = dict(losses.counts), dict(sections.bytes)
+    return result
 
 
 def pack_language(task: PackTask) -> Converted:
@@ -246,9 +254,12 @@ def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document
             yield task.folder, document
 
 
-def _items(writer: Writer[T], documents: Iterable[tuple[str, Document]], losses: Losses) -> Iterator[T]:
-    """Yield items for the writer. Raises `BadInput` for a loss that is not accepted."""
+def _items(writer: Writer[T], documents: Iterable[tuple[str, Document | Batch]], losses: Losses) -> Iterator[T | Batch]:
+    """Yield items for the writer, and batches as they are. Raises `BadInput` for a loss that is not accepted."""
     for path, document in documents:
+        if isinstance(document, Batch):
+            yield document
+            continue
         if document.attribute_rows and writer.with_sets is None:
             forget_language(document)
         item = writer.item(document)

@@ -20,11 +20,14 @@ from corpusfmt.io.containers import removed_as_damaged
 from corpusfmt.io.folders import fetch_folder, fetch_folders, send_folder
 from corpusfmt.io.keys import Batch, damaged_runs, repeated_in_batches
 from corpusfmt.io.mirror import discard_object, look
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput
 
 
-def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path) -> list[Converted]:
+def unrepeated(
+    job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path
+) -> OnDisk[Converted]:
     """Convert with unique names. Tasks with documents that repeat earlier names run twice."""
     whole = digest([task.fingerprint for task in tasks])
     repeats = job.workplace.state / "repeats" / whole
@@ -46,19 +49,20 @@ def unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequen
         publish_bytes(repeats / WHOLE, b"")
         send_folder(repeats)
     if job.is_shared:
-        return []
-    return job.after_shards.converted([_without(repeats / task.id, whole, task) for task in tasks], weights)
+        return OnDisk()
+    return job.after_shards.converted(OnDisk(_without(repeats / task.id, whole, task) for task in tasks), weights)
 
 
 def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:
     """Write the documents to reject; return whether there are any. Raises `BadInput` if none may be rejected."""
-    by_index = {task.argument.index: task for task in tasks}
+    positions: dict[int, int] = {}
     any_found = False
     first_with: dict[str, Identity] = {}
     for number, batch in enumerate(repeated_in_batches(keys)):
+        positions = positions or {task.argument.index: position for position, task in enumerate(tasks)}
         if not batch.continues:
             first_with.clear()
-        for task, rows, identified in _identified(job, by_index, batch):
+        for task, rows, identified in _identified(job, tasks, positions, batch):
             repeats = repeats_among(rows, identified, first_with)
             repeat = next(repeats, None)
             if repeat is None:
@@ -71,17 +75,22 @@ def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, 
 
 
 def _identified(
-    job: Job, tasks: Mapping[int, StageTask[DirectTask]], batch: Batch
+    job: Job, tasks: Sequence[StageTask[DirectTask]], positions: Mapping[int, int], batch: Batch
 ) -> Iterator[tuple[StageTask[DirectTask], array[int], Identified]]:
-    """Yield the tasks with candidates, their candidate documents, and the documents' names, read again."""
-    asked = []
+    """Yield the tasks with candidates, their candidate documents, and the documents' names, read again.
+
+    `positions` are those of the tasks by index.
+    """
+    asked = OnDisk[StageTask[IdentifyTask]]()
+    weights = array("q")
     for index, rows in batch.rows_by_shard():
-        fingerprint = digest(tasks[index].fingerprint, rows.tobytes())
-        asked.append(StageTask(tasks[index].id, IdentifyTask(tasks[index].argument, rows), fingerprint))
-    weights = [sum(reading.shard.size for reading in each.argument.task.readings) for each in asked]
+        task = tasks[positions[index]]
+        fingerprint = digest(task.fingerprint, rows.tobytes())
+        asked.append(StageTask(task.id, IdentifyTask(task.argument, rows), fingerprint, task.size))
+        weights.append(task.size)
     results = job.stages.run_whole("identify", identify, asked, Identified, weights)
     for each, result in zip(asked, results, strict=True):
-        yield tasks[each.argument.task.index], each.argument.rows, result
+        yield tasks[positions[each.argument.task.index]], each.argument.rows, result
 
 
 def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:

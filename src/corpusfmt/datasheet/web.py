@@ -181,10 +181,10 @@ def _size(found: Json) -> Json:
 
 def _groups(found: Json, name: str, title: str) -> Iterator[str]:
     groups, total = found[name], _size(found)
-    rows = {
-        _name(group): ([*(f"{size[unit]:,}" for unit in total), _median(size)], size["bytes"])
+    rows = [
+        (_name(group), [*(f"{size[unit]:,}" for unit in total), _median(size)], size["bytes"])
         for group, size in groups.items()
-    }
+    ]
     yield from _bars(f"Text by {title}", title, [*total, "median characters"], rows, found)
 
 
@@ -194,14 +194,14 @@ def _median(group: Json) -> str:
 
 
 def _bars(
-    title: str, first: str, units: Sequence[str], rows: Mapping[str, tuple[list[str], int]], found: Json
+    title: str, first: str, units: Sequence[str], rows: Sequence[tuple[str, list[str], int]], found: Json
 ) -> Iterator[str]:
     """Yield a table by name whose last two columns are the share of all bytes, and a bar of the bytes."""
-    scale, total = LogScale.of(size for _, size in rows.values()), found["bytes"]
+    scale, total = LogScale.of(size for *_, size in rows), found["bytes"]
     heads = [_Column(first), *(_Column(unit, "n") for unit in units), _Column("share", "n"), _Column("", "bar")]
     cells = [
         [markup(name), *numbers, f"{size / total if total else 0:.2%}", scale.bar(size)]
-        for name, (numbers, size) in list(rows.items())[:_MOST_ROWS]
+        for name, numbers, size in rows[:_MOST_ROWS]
     ]
     yield from _table(title, heads, cells, sortable=True)
     ends = f"from {human_size(10**scale.low)} to {human_size(10**scale.high)}"
@@ -265,9 +265,9 @@ def _domains(found: Json) -> Iterator[str]:
         f"<p>{plural(domains['distinct'], 'registered domain')} of {plural(domains['documents'], 'document')}; "
         f"{plural(domains['without'], 'document')} without an address.</p>"
     )
-    rows = {
-        each["domain"]: ([f"{each['documents']:,}", f"{each['bytes']:,}"], each["bytes"]) for each in domains["most"]
-    }
+    rows = [
+        (each["domain"], [f"{each['documents']:,}", f"{each['bytes']:,}"], each["bytes"]) for each in domains["most"]
+    ]
     yield from _bars("Text by domain", "domain", ["documents", "bytes"], rows, found)
     if domains["distinct"] > len(rows):
         yield f'<p class="faint">These are the largest of {domains["distinct"]:,}.</p>'
@@ -279,7 +279,7 @@ def _dates(found: Json) -> Iterator[str]:
         months = {month: count for month, count in found[name].items() if _MONTH.fullmatch(month)}
         if months:
             dated = sum(months.values())
-            said = "" if dated == total else f"{plural(total - dated, 'document')} without a date."
+            said = "" if dated == total else f"{plural(total - dated, 'document')} without a date of ISO 8601."
             yield from _histogram(f"month {name}", _months(months), found, said)
     if found["snapshots"]:
         rows = [[markup(name), f"{count:,}"] for name, count in found["snapshots"].items()]

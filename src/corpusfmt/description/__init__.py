@@ -335,7 +335,7 @@ def described(
     if files and describer.language is None:
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
-        shards = fmt.plan(entry_of(str(root)), options).shards
+        shards = fmt.plan(entry_of(str(root), begun=True), options).shards
         contents |= _contents(fmt, describer, shards[0], options, at_most=1)
         known = (language for language, documents in release.documents_by_language.items() if documents)
         contents = replace(contents, languages=frozenset(known))

@@ -13,17 +13,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import threading
 import time
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import BinaryIO, Generic, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from msgspec import Struct
 
 from corpusfmt.engine.lease import Renewal, is_recent, name_of_this_process, renewed
 from corpusfmt.io.mirror import at_the_same_time
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.wording import clipped, plural
@@ -263,35 +262,34 @@ class Member:
         ids of some tasks before `unended`, which returns those without a marker, `running` the number of yielded tasks that run, of which there may be `most`. Raises `Left`
         once the member has waited for as long as it should.
         """
-        with tempfile.TemporaryFile() as file:
-            stored = _OnDisk(file, tasks)
-            left: list[int] = []
-            yield from self._claimed_first(stage, stored, left, running, most)
-            pause, looked, idle_since = _SHORTEST_PAUSE, 0.0, time.monotonic()
-            while left:
-                now = time.monotonic()
-                idle_since = now if running() else idle_since
-                if running() >= most or now - looked < pause:
-                    yield None
-                    continue
-                looked = now
-                before = len(left)
-                # Of few tasks, as most of those of others have ended.
-                look([stored[index][0] for index in left])
-                left = [index for index in left if unended([stored[index][1]])]
-                # Before the markers: a member that ends has marked its tasks.
-                holders = self.array.holders(stage, {stored[index][0] for index in left}, self._now(), self._known)
-                look([stored[index][0] for index in left])
-                left = [index for index in left if unended([stored[index][1]])]
-                free = self._next_free(stage, (stored[index][0] for index in left), holders)
-                pause = _SHORTEST_PAUSE if free is not None or len(left) < before else min(2 * pause, _LONGEST_PAUSE)
-                if free is not None:
-                    yield stored[left.pop(free)][1]
-                elif left and now - idle_since >= self.share.wait:
-                    raise Left(stage, len(left))
+        stored = OnDisk(tasks)
+        left: list[int] = []
+        yield from self._claimed_first(stage, stored, left, running, most)
+        pause, looked, idle_since = _SHORTEST_PAUSE, 0.0, time.monotonic()
+        while left:
+            now = time.monotonic()
+            idle_since = now if running() else idle_since
+            if running() >= most or now - looked < pause:
+                yield None
+                continue
+            looked = now
+            before = len(left)
+            # Of few tasks, as most of those of others have ended.
+            look([stored[index][0] for index in left])
+            left = [index for index in left if unended([stored[index][1]])]
+            # Before the markers: a member that ends has marked its tasks.
+            holders = self.array.holders(stage, {stored[index][0] for index in left}, self._now(), self._known)
+            look([stored[index][0] for index in left])
+            left = [index for index in left if unended([stored[index][1]])]
+            free = self._next_free(stage, (stored[index][0] for index in left), holders)
+            pause = _SHORTEST_PAUSE if free is not None or len(left) < before else min(2 * pause, _LONGEST_PAUSE)
+            if free is not None:
+                yield stored[left.pop(free)][1]
+            elif left and now - idle_since >= self.share.wait:
+                raise Left(stage, len(left))
 
     def _claimed_first(
-        self, stage: str, stored: _OnDisk[tuple[str, T]], left: list[int], running: Callable[[], int], most: int
+        self, stage: str, stored: Sequence[tuple[str, T]], left: list[int], running: Callable[[], int], most: int
     ) -> Iterator[T | None]:
         """Yield the tasks that nobody has claimed before, beginning with the member's own; add the others to those left."""
         folder = self.array.claims(stage)
@@ -329,24 +327,3 @@ class Member:
         except FileExistsError:
             return False
         return True
-
-
-class _OnDisk(Generic[T]):
-    """Items in a file instead of in memory, because a snapshot has a hundred thousand inputs."""
-
-    def __init__(self, file: BinaryIO, items: Iterable[T]) -> None:
-        from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - only members need it
-
-        self._file, self._loads = file, ForkingPickler.loads
-        self._begins = array("q", [0])
-        for item in items:
-            file.write(ForkingPickler.dumps(item))
-            self._begins.append(file.tell())
-
-    def __len__(self) -> int:
-        return len(self._begins) - 1
-
-    def __getitem__(self, index: int) -> T:
-        self._file.seek(self._begins[index])
-        item: T = self._loads(self._file.read(self._begins[index + 1] - self._begins[index]))
-        return item

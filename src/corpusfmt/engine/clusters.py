@@ -172,8 +172,13 @@ class _Dask(Cluster):
             if address:
                 client = distributed.Client(address, timeout=min(_CONNECT_SECONDS, patience()))
             else:
-                # One death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
-                life.enter_context(import_module("dask").config.set({"distributed.scheduler.allowed-failures": 0}))
+                settings = {
+                    # One death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
+                    "distributed.scheduler.allowed-failures": 0,
+                    # The scheduler in this process and the workers log each task for developers, up to 20 MB of them.
+                    "distributed.admin.low-level-log-length": 100,
+                }
+                life.enter_context(import_module("dask").config.set(settings))
                 cluster = life.enter_context(
                     distributed.LocalCluster(
                         n_workers=jobs,

@@ -84,8 +84,7 @@ class Parts(Whole):
         return ()
 
     def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
-        del looked
-        return dict(self._columns)
+        return {**looked, **self._columns}
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.

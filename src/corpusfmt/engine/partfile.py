@@ -105,8 +105,8 @@ def checked_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         checksum.update(held[1])
         yield held
         held = following
-    if record_of(held[1]) != {"kind": "checksum", "xxh3": checksum.hexdigest()}:
-        raise ValueError("the checksum differs")
+    if not held[1].endswith(b"\n") or record_of(held[1]) != {"kind": "checksum", "xxh3": checksum.hexdigest()}:
+        raise ValueError("the checksum differs, or its end is missing")
 
 
 def record_of(line: bytes) -> Json:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
@@ -103,6 +103,7 @@ class Result(Struct, frozen=True, forbid_unknown_fields=True):
     passed_over: list[FindingRecord]
     facts: Any
     read: dict[str, tuple[Count, _Sha256]]
+    looked: dict[str, Looked] = {}
 
     def result(self, fmt: Format) -> ShardResult:
         """Return the result, as the check gave it. Raises `msgspec.ValidationError` for facts of another type."""
@@ -115,7 +116,7 @@ class Result(Struct, frozen=True, forbid_unknown_fields=True):
         )
         facts = None if self.facts is None else convert(self.facts, fmt.facts)
         read = {url: FileFacts(size, sha256) for url, (size, sha256) in self.read.items()}
-        return ShardResult(tally, self.coverage.coverage, facts, self.seconds, read)
+        return ShardResult(tally, self.coverage.coverage, facts, self.seconds, read, self.looked)
 
 
 def _counter(counts: _Counts) -> Counter[tuple[str, str, str]]:
@@ -139,6 +140,7 @@ def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
         "passed_over": list(map(finding_record, tally.passed_over.values())),
         "facts": result.facts,
         "read": {url: (facts.size, facts.sha256) for url, facts in result.read.items()},
+        "looked": result.looked,
     }
 
 
@@ -178,6 +180,8 @@ class PartWriter(Whole):
         self._number = 0
         self._read = 0
         self._limit: LimitReached | None = None
+        # The files of all shards, by whether their shard is checked here.
+        self._sharded: dict[str, bool] = {}
         self._file.write(Header("part", "corpusfmt-part/1", _TOOL, share.number, share.of, now(), asked))
 
     def next_input(self) -> None:
@@ -187,23 +191,25 @@ class PartWriter(Whole):
         return positions_of(self._share, [shard.size for shard in shards])
 
     def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
-        return positions_of(self._share, [entry.size for entry in files])
+        shared = [place for place, entry in enumerate(files) if entry.path not in self._sharded]
+        places = positions_of(self._share, [files[place].size for place in shared])
+        own = [place for place, entry in enumerate(files) if self._sharded.get(entry.path)]
+        return sorted([*own, *(shared[place] for place in places)])
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Write results as they pass."""
         self._file.write(Input("input", self._number, Planned.of(work)))
+        here = self.shards_here(work.shards)
+        own = set(here)
+        for position, shard in enumerate(work.shards):
+            self._sharded |= dict.fromkeys((entry.path for entry in shard.files.values()), position in own)
         try:
-            for position, (shard, result) in zip(self.shards_here(work.shards), checks, strict=True):
+            for position, (shard, result) in zip(here, checks, strict=True):
                 self._file.write(record_of(work.fmt, position, result))
                 yield shard, result
         except LimitReached as limit:
             self._limit = self._limit or limit
             raise
-
-    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
-        """Return no file: those that this part takes are not those of its shards."""
-        del looked
-        return {}
 
     def note(self, found: Looked | FileFacts, path: str) -> None:
         if isinstance(found, FileFacts):

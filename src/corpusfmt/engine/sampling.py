@@ -17,6 +17,8 @@ from corpusfmt.model import UsageError
 MOST_DOCUMENTS = 100_000
 # Reading a shard to draw fewer of its documents would take too long for them.
 _DOCUMENTS_OF_A_SHARD = 100
+# Small shards may have fewer; most documents take less than this, compressed.
+_BYTES_OF_A_DOCUMENT = 10_000
 
 
 class Sample(Struct, frozen=True):
@@ -58,8 +60,13 @@ def _of_documents(fmt: Format, shards: Sequence[Shard], wanted: int, seed: int) 
     if not role:
         return Sample(random.Random(seed).sample(shards, len(shards)), seed, most=wanted)
     with_documents = [replace(shard, files={role: shard.files[role]}) for shard in shards if role in shard.files]
-    few = min(len(with_documents), math.ceil(wanted / _DOCUMENTS_OF_A_SHARD))
-    chosen = _chosen(with_documents, few, seed)
+    few, size, chosen = math.ceil(wanted / _DOCUMENTS_OF_A_SHARD), wanted * _BYTES_OF_A_DOCUMENT, list[Shard]()
+    for shard in random.Random(seed).sample(with_documents, len(with_documents)):
+        if len(chosen) >= few and size <= 0:
+            break
+        chosen.append(shard)
+        size -= shard.size
+    chosen.sort(key=lambda shard: shard.index)
     # In proportion to their sizes, so that each document of the chosen shards has about the same chance.
     total, before, counts = sum(shard.size for shard in chosen) or 1, 0, {}
     for shard in chosen:

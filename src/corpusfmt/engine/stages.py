@@ -6,10 +6,12 @@ marker has another fingerprint, or whose files are gone, runs again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
 import xxhash
@@ -33,6 +35,7 @@ from corpusfmt.io.mirror import (
     names_in,
     settle,
 )
+from corpusfmt.io.ondisk import Hashes, OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import PARTIAL_PREFIX, publish_bytes
 from corpusfmt.model import Incomplete, Json
@@ -41,6 +44,8 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _MARKED = ".json"
+# Tasks that are sent together: their bytes, their number, and how much a worker gets before there are more of them.
+_BYTES_TOGETHER, _MOST_TOGETHER, _SENT_BEFORE_MORE = 100_000, 16, 16
 
 
 class _Marker(Struct):
@@ -65,11 +70,15 @@ def _checksum(fingerprint: str, result: bytes) -> str:
 
 
 class StageTask(Struct, Generic[T], frozen=True):
-    """One task of a stage; its id is stable (made from names, never from positions) and a valid file name."""
+    """One task of a stage; its id is stable (made from names, never from positions) and a valid file name.
+
+    `size` is the number of bytes that it reads, 0 if unknown: small tasks are sent to workers together.
+    """
 
     id: str
     argument: T
     fingerprint: str
+    size: int = 0
 
 
 class Stages(Struct, frozen=True):
@@ -104,31 +113,39 @@ class Stages(Struct, frozen=True):
         *,
         reusable: Callable[[T, R], bool] | None = None,
         done: Callable[[T], None] = lambda _: None,
-    ) -> list[R | Died]:
+    ) -> OnDisk[R | Died]:
         """Run the tasks without a valid marker; return all results, in task order.
 
         `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
         alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. Results of other
         tasks in this stage are removed.
         """
-        self._keep_only(name, {_marker_name(task): task.fingerprint for task in tasks})
-        weight_of = {task.id: weight for task, weight in zip(tasks, weights, strict=True)}
+        self._keep_only(name, tasks)
+        heaviest = array("q", range(len(tasks)))
+        if self.workers.jobs > 1 or self.array is not None:
+            heaviest = array("q", sorted(heaviest, key=lambda index: -weights[index]))
         count = [0, 0]
         total = sum(weights)
-        results: dict[str, R | Died] = {}
+        results = OnDisk[R | Died](number=len(tasks))
+        begun: dict[str, int] = {}
+
+        def ordered() -> Iterator[StageTask[T]]:
+            for index in heaviest:
+                task = tasks[index]
+                begun[task.id] = index
+                yield task
 
         def ended(task: StageTask[T], result: R | Died) -> Progress:
-            results[task.id] = result
+            index = begun.pop(task.id)
+            results.put(index, result)
             if not isinstance(result, Died):
                 done(task.argument)
             count[0] += 1
-            count[1] += weight_of[task.id]
+            count[1] += weights[index]
             return Progress(count[0], len(tasks), count[1], total)
 
-        longest_first = sorted(tasks, key=lambda task: -weight_of[task.id])
-        ordered = tasks if self.workers.jobs == 1 and self.array is None else longest_first
-        self.stream(name, function, ordered, kind, ended, reusable)
-        return [results[task.id] for task in tasks]
+        self.stream(name, function, ordered(), kind, ended, reusable)
+        return results
 
     def stream(
         self,
@@ -165,12 +182,14 @@ class Stages(Struct, frozen=True):
                 else:
                     yield task
 
-        def landed(index: int, result: R | Died) -> None:
-            finished(running.tasks.pop(index), result, resumed=False)
+        def landed(index: int, results: list[R] | Died) -> None:
+            for task, result in running.ended(index, results):
+                finished(task, result, resumed=False)
 
+        shared = self._shared(name, unfinished, tasks, lambda: len(running.sent))
         results = run_tasks(
             partial(_run_mirrored, mirrored(), partial(_run_and_mark, folder, function, kind, self._own_file)),
-            running.noted(self._shared(name, unfinished, tasks, lambda: len(running.tasks))),
+            running.noted(_alone(shared) if self.array else _together(shared, self.workers.jobs)),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=landed,
@@ -180,7 +199,7 @@ class Stages(Struct, frozen=True):
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
-                raise self.limits.late(running.tasks[index].id)
+                raise self.limits.late(running.sent[index][0].id)
         self._log("stage-end", {"stage": name} | counts)
         return running.started
 
@@ -244,15 +263,20 @@ class Stages(Struct, frozen=True):
         self._show(name, Progress(0, 0, 0, 0))
         return folder
 
-    def _keep_only(self, name: str, fingerprints: Mapping[str, str]) -> None:
+    def _keep_only(self, name: str, tasks: Sequence[StageTask[Any]]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
-        fetch_all(self.folder / name, _MARKED)
-        for path in list(self.files(name)):
+        folder = self.folder / name
+        fetch_all(folder, _MARKED)
+        found = list(names_in(folder))
+        if not found:
+            return
+        known = Hashes(each for task in tasks for each in (task.id, f"{task.id} {task.fingerprint}"))
+        for path in map(folder.joinpath, found):
             if isinstance(self.array, Member) and path.name.startswith(PARTIAL_PREFIX):
                 continue  # another member may be writing it
-            marker = path.with_suffix(".json")
-            wanted = fingerprints.get(marker.name)
-            if wanted is None or (path == marker and _fingerprint_in(path) != wanted):
+            marker = path.with_suffix(_MARKED)
+            is_other = path == marker and f"{path.stem} {_fingerprint_in(path)}" not in known
+            if path.stem not in known or is_other:
                 discard(path)
 
     def _log(self, event: str, facts: Json) -> None:
@@ -301,27 +325,48 @@ class Stages(Struct, frozen=True):
         *,
         reusable: Callable[[T, R], bool] | None = None,
         done: Callable[[T], None] = lambda _: None,
-    ) -> list[R]:
+    ) -> OnDisk[R]:
         """Like `run`, but raise `Incomplete` if the worker of a task died at every attempt."""
         results = self.run(name, function, tasks, kind, weights, reusable=reusable, done=done)
-        whole = [result for result in results if not isinstance(result, Died)]
-        if len(whole) < len(results):
-            reason = next(result.reason for result in results if isinstance(result, Died))
+        reason = next((result.reason for result in results if isinstance(result, Died)), None)
+        if reason is not None:
             raise Incomplete(
                 f"a worker of stage {name} died at every attempt ({reason}); run the same command again to resume"
             )
-        return whole
+        return cast("OnDisk[R]", results)
 
 
 def _marker_name(task: StageTask[Any]) -> str:
     return f"{task.id}{_MARKED}"
 
 
-def _run_mirrored(mirror: Mirror | None, run: Callable[[StageTask[T]], R], task: StageTask[T]) -> R:
+def _run_mirrored(mirror: Mirror | None, run: Callable[[StageTask[T]], R], tasks: tuple[StageTask[T], ...]) -> list[R]:
     if mirror is not None:
         settle(mirror)
     with mirroring(mirror):
-        return run(task)
+        return [run(task) for task in tasks]
+
+
+def _alone(tasks: Iterable[StageTask[T] | None]) -> Iterator[tuple[StageTask[T], ...] | None]:
+    return (None if task is None else (task,) for task in tasks)
+
+
+def _together(tasks: Iterable[StageTask[T] | None], jobs: int) -> Iterator[tuple[StageTask[T], ...] | None]:
+    """Yield large tasks alone, and small ones together, few at first: others may be large, or none may follow."""
+    some: list[StageTask[T]] = []
+    size = sent = 0
+    for task in tasks:
+        is_full = len(some) > min(sent // (jobs * _SENT_BEFORE_MORE), _MOST_TOGETHER - 1)
+        if some and (task is None or not task.size or size + task.size > _BYTES_TOGETHER or is_full):
+            yield tuple(some)
+            some, size, sent = [], 0, sent + 1
+        if task is None:
+            yield None
+        else:
+            some.append(task)
+            size += task.size or _BYTES_TOGETHER
+    if some:
+        yield tuple(some)
 
 
 def _run_and_mark(
@@ -361,18 +406,39 @@ def _refuse_overtaken(member: Place | None) -> None:
 
 
 class _Running(Generic[T]):
-    """The tasks of a stage that have started and not ended, by index, and the number of those that started."""
+    """The tasks of a stage that were sent together and have not ended, by index, and the number of those that were sent."""
 
     def __init__(self) -> None:
-        self.tasks: dict[int, StageTask[T]] = {}
+        self.sent: dict[int, tuple[StageTask[T], ...]] = {}
+        #: Tasks to send one by one, because a worker died of one of those that were sent together.
+        self.again: deque[StageTask[T]] = deque()
         self.started = 0
+        self._number = 0
 
-    def noted(self, tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
-        for task in tasks:
-            if task:
-                self.tasks[self.started] = task
-                self.started += 1
-            yield task
+    def noted(self, batches: Iterable[tuple[StageTask[T], ...] | None]) -> Iterator[tuple[StageTask[T], ...] | None]:
+        for batch in batches:
+            if batch:
+                self.started += len(batch)
+                yield self._note(batch)
+            else:
+                yield None
+        while self.again or any(len(batch) > 1 for batch in self.sent.values()):
+            yield self._note((self.again.popleft(),)) if self.again else None
+
+    def ended(self, index: int, results: list[R] | Died) -> Sequence[tuple[StageTask[T], R | Died]]:
+        """Return the tasks that have ended, with their results."""
+        sent = self.sent.pop(index)
+        if not isinstance(results, Died):
+            return list(zip(sent, results, strict=True))
+        if len(sent) == 1:
+            return [(sent[0], results)]
+        self.again.extend(sent)
+        return []
+
+    def _note(self, batch: tuple[StageTask[T], ...]) -> tuple[StageTask[T], ...]:
+        self.sent[self._number] = batch
+        self._number += 1
+        return batch
 
 
 def _with_results(

@@ -18,6 +18,7 @@ from typing import Any, TypedDict
 from msgspec import Struct, field
 
 from corpusfmt.extensions import Extensions, extensions
+from corpusfmt.formats.batches import Batch
 from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
@@ -94,6 +95,8 @@ class CheckOptions(Struct, frozen=True):
     #: The rows to check, if not all are.
     drawn: Draw | None = None
     reading: ReadOptions = ReadOptions()
+    #: Whether texts of documents may be an `EncodedText`: nothing is done with them but to write them as JSON.
+    encoded_texts: bool = False
     limits: Limits = DEFAULT_LIMITS
     #: Local copies of files that a description names, by the `@id` or name of the file or file set.
     maps: Mapping[str, Entry] = field(default_factory=dict)
@@ -180,7 +183,8 @@ class LeftOut(Struct, frozen=True):
 class Texts(Struct, frozen=True):
     """Documents in their order, as far as they are counted, in columns: for formats that need not make a `Document` of each.
 
-    `data` is their texts in UTF-8, joined by LFs, and `ends` the place after each, as 64-bit integers.
+    `data` is their texts in UTF-8, joined by LFs, and `ends` the place after each, as 64-bit integers. `metadata` is that
+    of `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
     """
 
     data: bytes
@@ -189,7 +193,7 @@ class Texts(Struct, frozen=True):
     sources: Sequence[str | None]
     created: Sequence[str | None]
     added: Sequence[str | None]
-    metadata: Sequence[Mapping[str, Any]]
+    metadata: Mapping[str, Sequence[Any]]
     attributes: Sequence[Json] = ()
 
     @classmethod
@@ -200,25 +204,15 @@ class Texts(Struct, frozen=True):
         languages: Sequence[str | None],
         source: str,
         created: Sequence[str | None],
-        metadata: Sequence[Mapping[str, Any]],
+        metadata: Mapping[str, Sequence[Any]],
     ) -> Texts:
         """Return documents of one source with texts of these sizes."""
         ends = array("q", accumulate((size + 1 for size in sizes), initial=-1))[1:]
         return cls(data, ends.tobytes(), languages, [source] * len(ends), created, (), metadata)
 
 
-class CountedMetadata(TypedDict, total=False):
-    """What `Texts` have of the metadata of a document."""
-
-    url: Any
-    language: Any
-    language_score: Any
-    dump: Any
-    snapshot: Any
-    cc_segment: Any
-    cc_dump: Any
-    file_path: Any
-    oscar: Any
+#: What is counted of the metadata of documents, apart from their language.
+COUNTED_METADATA = ("url", "language_score", "oscar", "dump", "snapshot", "cc_segment", "cc_dump", "file_path")
 
 
 class Reader(Struct, frozen=True):
@@ -228,6 +222,10 @@ class Reader(Struct, frozen=True):
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]]
     #: The same for what is only counted.
     texts: Callable[[Shard, CheckOptions], Iterator[Texts | Document | Rejected | LeftOut]] | None = None
+    #: The same in batches, by the kind that the target takes, with the documents that are in none between them.
+    batches: Mapping[type[Batch], Callable[[Shard, CheckOptions], Iterator[Batch | Document | Rejected]]] = field(
+        default_factory=dict
+    )
     #: List the shards to read, if they differ from the shards to check: records that `ReadOptions` may choose.
     plan: Callable[[Entry, CheckOptions], Plan] | None = None
     #: Return what `read` leaves out of a shard, as numbers by name.

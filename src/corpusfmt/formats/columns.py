@@ -155,12 +155,12 @@ def value_at(row: Json, path: Sequence[str]) -> Any:
     return value
 
 
-def values_at(rows: Iterable[Json], path: Sequence[str]) -> Iterator[Any]:
+def values_at(rows: Iterable[Json], path: Sequence[str]) -> list[Any]:
     """Return the values of a field in rows, as `value_at` does."""
     if len(path) == 1:  # most are, and the function would be called for each
         (name,) = path
-        return (row.get(name) for row in rows)
-    return (value_at(row, path) for row in rows)
+        return [row.get(name) for row in rows]
+    return [value_at(row, path) for row in rows]
 
 
 def odd_values(columns: Columns, row: Json) -> Iterator[tuple[Value, str]]:

@@ -266,14 +266,19 @@ def too_long(at: Location, length: int, limit: int, what: str = "line") -> Fault
 
 def report_text(text: str, at: Location, judge: Judge, times: int = 1) -> None:
     """Report double-encoded lines of a document, which occurs `times` times."""
-    if text.isascii() or double_encoding_at(data := text.encode("utf-8", "surrogatepass"), 0, False) < 0:
+    if not text.isascii():
+        report_encoded_text(text.encode("utf-8", "surrogatepass"), at, judge, times)
+
+
+def report_encoded_text(data: bytes, at: Location, judge: Judge, times: int = 1) -> None:
+    """Report double-encoded lines of a document in UTF-8, which occurs `times` times."""
+    if double_encoding_at(data, 0, False) < 0:
         return
     from corpusfmt.io.double_encoding import Repair, is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far
 
-    lines = (line.decode("utf-8", "surrogatepass") for _, _, line in suspect_lines(data))
-    garbled = list(filter(is_garbled, lines))
+    garbled = [line for _, _, line in suspect_lines(data) if is_garbled(line)]
     if garbled:
-        shown = not judge.only_counts(DOUBLE_ENCODED, at.path) and repair(garbled[0])
+        shown = not judge.only_counts(DOUBLE_ENCODED, at.path) and repair(garbled[0].decode("utf-8", "replace"))
         judge.report(*double_encoded(at, shown or Repair("", "", 0), len(garbled)), times)
 
 

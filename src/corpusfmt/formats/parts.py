@@ -9,11 +9,12 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from corpusfmt.formats.batches import Batch
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_all, writing
@@ -84,6 +85,8 @@ class Writer(Struct, Generic[T], frozen=True):
     #: Return the stem for publishing a single part, by its first file and a folder for unfinished files: another one
     #: if the name would promise something that the part does not fulfil.
     stem_kept: Callable[[str, Path, Path], str] = lambda stem, _file, _aside: stem
+    #: Whether texts of documents may be an `EncodedText`.
+    takes_encoded_texts: bool = False
     #: Whether files are compressed by the codec passed to `open_part`.
     gzip: bool = True
     #: Make an item of a crawled text and its headers, a JSON object, both unchanged; None if that is not enough.
@@ -92,6 +95,9 @@ class Writer(Struct, Generic[T], frozen=True):
     text_bytes: Callable[[T], int] | None = None
     #: Make an item of a line that no longer belongs to a document; None for formats without such lines.
     line: Callable[[bytes], T] | None = None
+    #: The kind of batches that parts take, by `add_batch`, which returns the number of documents: all of them or 0.
+    batch: type[Batch] | None = None
+    add_batch: Callable[[Any, Any], int] = lambda _part, _batch: 0
     #: Write text without repeated lines, if the names of files say so.
     deduplicated: Writer[T] | None = None
 
@@ -105,7 +111,7 @@ class Item(Struct, Generic[T], frozen=True):
 
 def write_parts(
     writer: Writer[T],
-    items: Iterable[T],
+    items: Iterable[T | Batch],
     *,
     stem: str,
     part: int | None = None,
@@ -122,6 +128,7 @@ def write_parts(
     stem. Without `part_bytes` there is only one. `aside` is a folder for this call only,
     on the file system of a local `folder`. `renaming` is called before a part is published under another stem, because its name
     would promise something that it does not fulfil. Returns the files by name. Nothing is published without items.
+    A batch that was not taken is passed over; `items` can see that when it goes on.
     """
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))
@@ -135,12 +142,16 @@ def write_parts(
                 files = [stack.enter_context(path.open("wb")) for path in paths]
                 current = writer.open_part(files, compression)
                 count = 0
-            current.add(item)
-            count += 1
+            if isinstance(item, Batch):
+                item.taken = writer.add_batch(current, item)
+                count += item.taken
+            else:
+                current.add(item)
+                count += 1
             if part_bytes is not None and current.text_bytes >= part_bytes:
                 parts.append(_ended(current, count, stack, files))
                 current = None
-        if current is not None:
+        if current is not None and count:
             parts.append(_ended(current, count, stack, files))
     if len(parts) == 1 and part is None and before is None:
         kept = writer.stem_kept(stem, _aside(aside, 0, 0), aside)

@@ -6,6 +6,7 @@ differ between records, and every JSON loader can load a text column.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -152,3 +153,11 @@ class RecordIds:
                 self._seen.add(key)
                 return document_id(record_id, language)
         return f"{self._part}:{number}"
+
+    def are_new(self, record_ids: Sequence[bytes]) -> bool:
+        """Return whether these records have ids that `of` gives to no other; then it knows them."""
+        keys = set(map(xxh3_64_intdigest, record_ids))
+        if len(keys) < len(record_ids) or not self._seen.isdisjoint(keys):
+            return False
+        self._seen |= keys
+        return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from os import SEEK_END
 
 import msgspec
@@ -12,6 +13,10 @@ from corpusfmt.model import Json
 
 # Only the head of a longer first row is examined.
 _MOST_BYTES = 8 * 1024 * 1024
+# Pointers and what compressors make of nothing or of blank lines are smaller; others are not read for this.
+_MOST_WITHOUT_ROWS = 4096
+# Blank lines, and a byte order mark: rules judge them.
+_BEFORE_ROWS = b" \t\r\n\xef\xbb\xbf"
 
 
 def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool:
@@ -51,18 +56,24 @@ def other_shape(entry: Entry) -> str:
     return "is one array: write one object per line" if is_array else ""
 
 
+def first_with_rows(files: Iterable[Entry]) -> Entry | None:
+    """Return the first file with a row: not one that is empty, also once it is decompressed, a pointer or unreadable."""
+    return next((each for each in files if each.size > _MOST_WITHOUT_ROWS or (each.size and _first_row(each))), None)
+
+
 def first_row(entry: Entry) -> Json:
     """Return the first row of a file, or an empty object if it cannot be decoded."""
     return _object(_first_row(entry)) or {}
 
 
 def _first_row(entry: Entry) -> bytes:
-    head = b""
+    head, left = b"", _MOST_BYTES
     try:
         with entry.open() as file:
             for chunk in Chunks(file, codec_of_name(entry.name), entry.path):
-                head += chunk
-                if b"\n" in chunk or len(head) >= _MOST_BYTES:
+                head = (head + chunk).lstrip(_BEFORE_ROWS)
+                left -= len(chunk)
+                if b"\n" in head or left <= 0:
                     break
     except (OSError, StreamFault):
         return head.partition(b"\n")[0]

@@ -95,7 +95,9 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         Table(each.name, {split: readable(own) for split, own in each.splits.items()}, each.features, each.sizes)
         for each in tables
     ]
-    _judge_files(tables, documents, judge)
+    filled = [path for path in paths if entries[path].size]
+    _judge_files(tables, documents, filled, judge)
+    _judge_capitals(filled, judge)
     # One builder reads all configs: the one of the first.
     if builder_of(path for own in tables[0].splits.values() for path in own) in {"json", "parquet"}:
         _judge_columns(tables, entries, judge, look)
@@ -113,7 +115,7 @@ def _guessed(paths: Sequence[str], judge: Judge) -> list[Table]:
     return [Table("", {split: own for split, found in splits.items() if (own := readable(found, builder))})]
 
 
-def _judge_files(tables: Sequence[Table], documents: Sequence[str], judge: Judge) -> None:
+def _judge_files(tables: Sequence[Table], documents: Sequence[str], filled: Sequence[str], judge: Judge) -> None:
     wanted = set(documents)
     loaded: set[str] = set()
     sides: set[str] = set()
@@ -130,8 +132,16 @@ def _judge_files(tables: Sequence[Table], documents: Sequence[str], judge: Judge
     for path in sorted(sides):
         problem = Problem("the file is read as rows, and is not data", Location(path), _IN_CARD)
         judge.report(SIDE_FILE_LOADED, problem)
-    for path in sorted(wanted - loaded):
+    for path in sorted(wanted.intersection(filled) - loaded):
         judge.report(DATA_NOT_LOADED, Problem("the file is not read", Location(path), _IN_CARD))
+
+
+def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
+    """Report data files that neither `datasets` nor a format takes for such, because their extension has capitals."""
+    for path in paths:
+        if not readable([path]) and {*readable([path.lower()], "json"), *readable([path.lower()], "parquet")}:
+            problem = Problem("the file is not read: its extension has capitals", Location(path), "rename it")
+            judge.report(DATA_NOT_LOADED, problem)
 
 
 def _in(table: Table) -> str:
@@ -162,7 +172,11 @@ def _types(table: Table, looked: Mapping[str, Looked]) -> Mapping[str, Type] | N
     if table.features is not None:
         return table.features
     first = _first(table, looked)
-    return first and {name: inferred(seen) for name, seen in first[1].members.items()}
+    if first is None:
+        return None
+    path, block = first
+    begins = path == next(iter(table.splits.values()))[0]
+    return {name: inferred(seen, begins=begins) for name, seen in block.members.items()}
 
 
 def _recast(table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Looked]) -> dict[str, list[Misfit]]:

@@ -16,6 +16,7 @@ from corpusfmt.io.loading import (
     FLOAT,
     FRACTION,
     HUGE,
+    INEXACT,
     INT,
     LIST,
     LONG,
@@ -87,19 +88,22 @@ JSON = Type("json")
 FAILS, CHANGES = "`load_dataset` fails", "values are changed silently"
 
 
-def inferred(seen: Seen) -> Type:
-    """Return the type of a column by the first block of a table."""
+def inferred(seen: Seen, *, begins: bool = True) -> Type:
+    """Return the type of a column by the first block of a table.
+
+    `begins` is whether the block begins the first file: only there does the library look for objects of many kinds.
+    """
     kinds = seen.settled & ~RAGGED
     if not kinds:
         return Type("null")
     if sum(bool(kinds & each) for each in _CLASSES) > 1:
         return JSON
     if kinds & LIST:
-        return Type("list", inferred(seen.items or Seen()))
+        return Type("list", inferred(seen.items or Seen(), begins=begins))
     if kinds & OBJECT:
-        if seen.kinds & RAGGED or not seen.members:
+        if begins and (seen.kinds & RAGGED or not seen.members):
             return JSON
-        return Type("struct", members={name: inferred(member) for name, member in seen.members.items()})
+        return Type("struct", members={name: inferred(each, begins=begins) for name, each in seen.members.items()})
     if kinds & TEXTS:
         return Type("string" if kinds & TEXT else "timestamp[s]")
     if kinds & NUMBERS:
@@ -114,7 +118,7 @@ def shown(seen: Seen) -> str:
         BOOL: "`true` or `false`",
         INT: "whole numbers",
         BIG: "whole numbers above 2^63 - 1",
-        FLOAT: "numbers with decimals" if kinds & FRACTION else "floats",
+        FLOAT: "numbers with decimals or above 2^63 - 1" if kinds & FRACTION else "floats",
         TIME | OFFSET: "times",
         TEXT: "text",
         LIST: "lists",
@@ -148,14 +152,14 @@ def misfits(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterato
         yield from _values(column, expected, kinds)
 
 
-_WHOLE = INT | WIDE | FLOAT  # a float without decimals equals its whole number
-_REAL = INT | WIDE | BIG | HUGE | FLOAT | FRACTION | LONG
+_WHOLE = INT | WIDE | INEXACT | FLOAT  # a float without decimals equals its whole number
 _FITS = {
     "bool": BOOL,
     **dict.fromkeys(("int64", *_RANGES), _WHOLE),
-    **dict.fromkeys(("double", *_PACKED), _REAL),
+    "uint64": _WHOLE | BIG | HUGE,
+    **dict.fromkeys(("double", *_PACKED), NUMBERS),
     "string": TEXT | QUOTING | TIME | OFFSET,
-    "class_label": INT | WIDE,
+    "class_label": INT | WIDE | INEXACT,
 }
 
 
@@ -218,10 +222,13 @@ def _is_exact(value: float, code: str) -> bool:
 
 def _values(column: str, expected: Type, kinds: int) -> Iterator[Misfit]:
     name = str(expected)
-    if expected.name == "double" and kinds & (WIDE | BIG):
-        found = "whole numbers above 2^63 - 1" if kinds & BIG else "whole numbers above 2^53"
-        effect = CHANGES if kinds & (FLOAT | BIG) else FAILS
-        yield Misfit(VALUE_CHANGED, column, found, name, effect)
+    # The numbers of a block are floats if one of them is, or has more than 64 bits.
+    if kinds & (FLOAT | BIG):
+        if kinds & INEXACT:
+            found = "whole numbers above 2^63 - 1" if kinds & BIG else "whole numbers above 2^53 next to floats"
+            yield Misfit(VALUE_CHANGED, column, found, name, CHANGES)
+    elif expected.name == "double" and kinds & WIDE:
+        yield Misfit(VALUE_CHANGED, column, "whole numbers above 2^53", name, FAILS)
     if expected.name == "string" and not kinds & TEXT and kinds & (TIME | OFFSET):
         yield Misfit(VALUE_CHANGED, column, "a block of times alone", name, "the times are written in another way")
     if expected.name.startswith("timestamp["):

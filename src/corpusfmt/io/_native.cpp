@@ -32,26 +32,23 @@ enum Kind : uint8_t { kUnknown, kLetter, kMark };
 
 using Kinds = std::array<Kind, 0x10000>;
 
-Kinds kinds_of_code_points() {
-    Kinds kinds{};
-    for (int point = 0; point < 0x80; ++point) kinds[point] = kLetter;
-    for (const Range& range : kLetters) {
-        for (uint32_t point = range.first; point <= range.last; ++point) kinds[point] = kLetter;
-    }
-    for (const Range& range : kMarks) {
-        for (uint32_t point = range.first; point <= range.last; ++point) kinds[point] = kMark;
-    }
-    return kinds;
+const Kinds& kinds() {
+    static const Kinds found = [] {
+        Kinds kinds{};
+        const auto fill = [&](const auto& ranges, Kind kind) {
+            auto* at = kinds.data();
+            for (const Range& range : ranges) at = std::fill_n(at + range.skipped, range.length, kind);
+        };
+        fill(kLetters, kLetter);
+        fill(kMarks, kMark);
+        return kinds;
+    }();
+    return found;
 }
 
 // The only mark in the table that composes, with these three letters.
 constexpr bool composes(uint32_t letter, uint32_t mark) {
     return mark == 0x093C && (letter == 0x0928 || letter == 0x0930 || letter == 0x0933);
-}
-
-const Kinds& kinds() {
-    static const Kinds found = kinds_of_code_points();
-    return found;
 }
 
 // Steps over one code point beyond ASCII that is NFC after `before`, which it then replaces. False means undecided.
@@ -76,16 +73,17 @@ inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, ui
 
 constexpr ptrdiff_t kBlock = 64;
 
+// The beginning of a character that goes on at a place behind known ones, or else this place.
+inline const unsigned char* within_character(const unsigned char* at) { return at[-1] >= 0xC0 ? at - 1 : at[-2] >= 0xE0 ? at - 2 : at; }
+
 // Skips blocks of printable ASCII, tabs, LFs and letters of the most common scripts, which are in NFC; marks other bytes of the
 // block where it stops, or all if it is the last. Reads two bytes before `at`.
 CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const unsigned char* end, unsigned char* marks) {
     using Byte = unsigned char;
-    // Ranges are added up, not combined by `|`, from which the compiler would make shifts of words, not of vectors.
-    const auto is_within = [](Byte byte, Byte first, Byte last) -> Byte { return static_cast<Byte>(byte - first) <= static_cast<Byte>(last - first); };
     const auto leads_two = [&](Byte byte) -> Byte { return is_within(byte, 0xC3, 0xCB) + is_within(byte, 0xCF, 0xD1) + is_within(byte, 0xD8, 0xD9); };
     const auto leads_three = [&](Byte byte) -> Byte { return is_within(byte, 0xE0, 0xE0) + is_within(byte, 0xE2, 0xED) + is_within(byte, 0xEF, 0xEF); };
     for (; end - at >= kBlock; at += kBlock) {
-        Byte any = 0;
+        Byte any = within_character(at) != at;
         for (ptrdiff_t place = 0; place < kBlock; ++place) any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
         if (!any) continue;
         any = 0;
@@ -109,9 +107,6 @@ CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const
     std::memset(marks, 1, kBlock);
     return at;
 }
-
-// The beginning of a character that goes on at a place behind known ones, or else this place.
-inline const unsigned char* within_character(const unsigned char* at) { return at[-1] >= 0xC0 ? at - 1 : at[-2] >= 0xE0 ? at - 2 : at; }
 
 // How often something occurs, and where first.
 struct Sight {
@@ -208,7 +203,7 @@ struct Survey {
                     size_t length;
                     do {
                         length = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
-                        if (!Utf8Automaton::accepts(text.substr(place(at), length))) length = 0;
+                        if (!is_utf8(text.substr(place(at), length))) length = 0;
                         at += length;
                     } while (length && at < end && !begins_anew(at));
                     before = 0;
@@ -264,8 +259,6 @@ struct Survey {
 };
 
 size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
-
-size_t is_utf8(std::string_view data) { return is_ascii(data) || Utf8Automaton::accepts(data); }
 
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
@@ -352,7 +345,7 @@ PyObject* scanned(PyObject* bytes, Scan scan) {
     return scanned(std::string_view(data, static_cast<size_t>(size)), scan);
 }
 
-template <size_t (*kCount)(std::string_view)>
+template <auto kCount>
 PyObject* counted(PyObject*, PyObject* bytes) {
     return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(kCount(data)); });
 }
@@ -429,15 +422,12 @@ PyObject* measures(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef kMethods[] = {
-    {"survey", survey, METH_VARARGS,
-     "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
+    {"survey", survey, METH_VARARGS, "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
     {"is_utf8", counted<is_utf8>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
     {"count_lines", counted<count_lines>, METH_O, "count_lines(data) -> how many LFs there are."},
-    {"measures", measures, METH_VARARGS,
-     "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text, or None."},
+    {"measures", measures, METH_VARARGS, "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text."},
     {"count_quotes", counted<count_quotes>, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
-    {"split_at_empty_lines", split_at_empty_lines, METH_O,
-     "split_at_empty_lines(data) -> what stands between them, each with its number of lines, or None."},
+    {"split_at_empty_lines", split_at_empty_lines, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
     {"double_encoding_at", double_encoding_at, METH_VARARGS,
      "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
     {nullptr, nullptr, 0, nullptr},

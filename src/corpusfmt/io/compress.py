@@ -76,6 +76,21 @@ class GzipWriter:
         if self._waiting_size >= _BUFFER:
             self._compress()
 
+    def write_pieces(self, data: bytes, separator: bytes = b"\n", kept: int = 1) -> None:
+        """Write pieces at once: the compressor gets the same bytes at a time as if each was written.
+
+        They end after `kept` bytes of each separator, the last one at the end of `data`.
+        """
+        start = 0
+        while self._waiting_size + len(data) - start >= _BUFFER:
+            found = data.find(separator, start + _BUFFER - self._waiting_size - kept)
+            end = len(data) if found < 0 else found + kept
+            self._waiting.append(data[start:end])
+            self._compress()
+            start = end
+        self._waiting.append(data[start:])
+        self._waiting_size += len(data) - start
+
     def finish(self) -> FileFacts:
         """End the member; return the size and digest of the compressed bytes."""
         self._compress()

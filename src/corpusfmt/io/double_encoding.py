@@ -28,6 +28,7 @@ _EVIDENCE = re.compile(
 )
 _MOST_ROUNDS = 4
 _EXCERPT = 150
+_WITHOUT_ASCII = bytes(byte if byte >= 0x80 else ord(" ") for byte in range(256))
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
 
@@ -57,14 +58,12 @@ def repair(line: str) -> Repair | None:
     return Repair(_excerpt(line, start), _excerpt(repaired, start), start)
 
 
-def is_garbled(line: str) -> bool:
-    """Return whether `repair` would change a line, which is much faster to know."""
-    evidence = 0
-    for match in _RUN.finditer(line):
-        evidence += _read_in(line, match)[1]
-        if evidence > 1:
-            return True
-    return evidence > 0 and _undone(line) is not None
+def is_garbled(line: bytes) -> bool:
+    """Return whether `repair` would change a line in UTF-8, which is much faster to know."""
+    beyond_ascii = line.translate(_WITHOUT_ASCII).split()
+    if max(map(len, beyond_ascii)) <= _LONGEST_REMEMBERED and sum(map(_is_evidence, beyond_ascii)) > 1:
+        return True
+    return _undone(line.decode("utf-8", "replace")) is not None
 
 
 def _undone(line: str) -> tuple[int, str] | None:
@@ -98,6 +97,13 @@ def _read(before: str, run: str, after: str) -> tuple[str | None, bool]:
     except UnicodeDecodeError:
         return None, False
     return text, len(text) > 1 or _EVIDENCE.match(before + run + after, len(before)) is not None
+
+
+@lru_cache(maxsize=1 << 12)
+def _is_evidence(encoded: bytes) -> bool:
+    """Return whether characters beyond ASCII are a run, and evidence wherever they stand."""
+    text = encoded.decode("utf-8", "replace")
+    return _RUN.fullmatch(text) is not None and _read("", text, "")[1]
 
 
 def _excerpt(line: str, start: int) -> str:

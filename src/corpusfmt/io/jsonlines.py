@@ -7,12 +7,14 @@ the two counts agree for a block, they agree for each of its rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
+from corpusfmt.io.scan import is_utf8
 from corpusfmt.io.text import has_too_many_values, strict_json
 
 #: Integers that all readers accept; those up to 2**64 - 1 are valid, too, but take the slow path through the rules.
@@ -22,6 +24,15 @@ _LEVELS = 6
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OPEN, _CLOSE = b"{}"
+_QUOTE = ord('"')
+
+#: A text as a JSON string, as msgspec encodes it.
+EncodedText = msgspec.Raw
+# Apart from control characters, msgspec writes no others.
+_ODD_ESCAPE = re.compile(rb'\\[^bfnrt"\\]')
+_decode_raw_lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
+_decode_text = msgspec.json.Decoder(str).decode
+_encoder = msgspec.json.Encoder()
 
 
 def _any_json(levels: int) -> Any:
@@ -57,6 +68,37 @@ def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> li
     except UNDECODABLE:
         return None
     return rows if _one_each_line(data, len(rows)) else None
+
+
+def encoded_texts(
+    decode_lines: Callable[[bytes], list[Any]], data: bytes, name: str
+) -> tuple[list[EncodedText], list[Any]] | None:
+    """Return the texts with a name of the objects on lines, and the objects without them; None for any doubt.
+
+    Texts are neither decoded nor encoded again, which takes longer than all other fields together.
+    """
+    rows = decoded_lines(_decode_raw_lines, data)
+    # The decoder checks everything else of what it leaves as it is.
+    if rows is None or not is_utf8(data):
+        return None
+    texts: list[EncodedText] = [row.pop(name) for row in rows if name in row]
+    if len(texts) < len(rows) or any(memoryview(text)[0] != _QUOTE for text in texts):
+        return None
+    if _ODD_ESCAPE.search(data):
+        texts = [_encoded_again(text) if _ODD_ESCAPE.search(text) else text for text in texts]
+    try:
+        return texts, decode_lines(_encoder.encode_lines(rows))
+    except UNDECODABLE:
+        return None
+
+
+def _encoded_again(text: EncodedText) -> EncodedText:
+    return EncodedText(_encoder.encode(_decode_text(text)))
+
+
+def decoded_text(text: str | EncodedText) -> str:
+    """Return a text that may be encoded."""
+    return text if isinstance(text, str) else _decode_text(text)
 
 
 def _one_each_line(data: bytes, values: int) -> bool:

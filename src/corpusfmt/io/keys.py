@@ -311,6 +311,8 @@ def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[Place]]:
         pairs = run.read_bytes()
         hashes.frombytes(pairs[: len(pairs) // 2])
         positions.frombytes(pairs[len(pairs) // 2 :])
+    if len(set(hashes)) == len(hashes):
+        return
     seen: set[int] = set()
     twice: set[int] = set()
     for key in hashes:

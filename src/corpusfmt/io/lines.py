@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, groupby
 
 from msgspec import Struct
 
@@ -123,20 +122,29 @@ class Run(Struct, frozen=True):
 
 def runs(block: Block) -> Iterator[Run]:
     """Yield the lines of a block, with equal neighbours as one run."""
-    number, byte = block.line, block.byte
-    for data, count in _counted(block.data):
-        yield Run(data, number, byte, count)
-        number, byte = number + count, byte + count * (len(data) + 1)
+    line, start = block.line, 0
+    while start < len(block.data):
+        run = first_run(block, line, start)
+        yield run
+        line, start = line + run.count, start + run.count * (len(run.data) + 1)
 
 
-def _counted(data: bytes) -> Iterator[tuple[bytes, int]]:
-    size = data.find(b"\n") + 1
-    if data.endswith(b"\n") and data[size:] == data[:-size]:  # all lines are equal
-        yield data[: size - 1], len(data) // size
-        return
-    *whole, rest = data.split(b"\n")
-    for line, again in groupby(chain(whole, [rest] if rest else [])):
-        yield line, sum(1 for _ in again)
+def first_run(block: Block, line: int, start: int) -> Run:
+    """Return the run that begins at an offset of a block, with a line."""
+    data = block.data
+    end = data.find(b"\n", start) + 1 or len(data) + 1
+    size, text = end - start, data[start : end - 1]
+    again = data[start:end]
+    while data.startswith(again, end):  # twice as many at a time
+        end += len(again)
+        again += again
+    while len(again) > size:
+        again = again[: len(again) // 2]
+        if data.startswith(again, end):
+            end += len(again)
+    if len(data) - end == size - 1 > 0 and data.endswith(text):  # the last line of a file
+        end += size
+    return Run(text, line, block.byte + start, (end - start) // size)
 
 
 def lines(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line | LongLine]:

@@ -22,13 +22,13 @@ _WAITING_BYTES = 1024 * 1024
 _WAITING_ROWS = 256
 
 # Kinds of values; a column may have several. TIME is a string that is read as a point in time, OFFSET one whose offset from
-# UTC is lost by that, QUOTING one that is itself JSON. WIDE is a whole number that a float changes, BIG one of more than 64
-# bits, HUGE one that even unsigned has more. FRACTION is a float with decimals, LONG one of more than ten; RAGGED are objects
-# with different keys.
-NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUOTING, LIST, OBJECT, RAGGED = (
-    1 << place for place in range(16)
+# UTC is lost by that, QUOTING one that is itself JSON. WIDE is a whole number above 2^53, BIG one of more than 64 bits, HUGE
+# one that even unsigned has more, INEXACT one that a float changes. FRACTION is a float that is no whole number of 64 bits,
+# LONG one of more than ten decimals; RAGGED are objects with different keys.
+NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUOTING, LIST, OBJECT, RAGGED, INEXACT = (
+    1 << place for place in range(17)
 )
-NUMBERS = INT | WIDE | BIG | HUGE | FLOAT | FRACTION | LONG
+NUMBERS = INT | WIDE | BIG | HUGE | INEXACT | FLOAT | FRACTION | LONG
 TEXTS = TIME | OFFSET | TEXT | QUOTING
 _FLOATS = FLOAT | FRACTION | LONG
 
@@ -79,16 +79,22 @@ class Seen(Struct, omit_defaults=True):
         elif found is list or found is tuple:
             self._note_lists((value,))
         elif found is int:
-            exact = -_EXACT <= value <= _EXACT
-            self.kinds |= INT if exact else INT | WIDE if _LEAST <= value <= _MOST else self._too_big(value)
+            self.kinds |= INT if -_EXACT <= value <= _EXACT else self._wide(value)
         elif found is float:
-            self.kinds |= FLOAT | (FRACTION if value % 1 else 0) | (LONG if round(value, _DECIMALS) != value else 0)
+            whole = value.is_integer() and _LEAST <= value <= _MOST
+            self.kinds |= FLOAT | (0 if whole else FRACTION) | (LONG if round(value, _DECIMALS) != value else 0)
         else:
             self.kinds |= NULL if value is None else BOOL
 
     @staticmethod
-    def _too_big(value: int) -> int:
-        return BIG if 0 < value <= 2 * _MOST + 1 else BIG | HUGE
+    def _wide(value: int) -> int:
+        try:
+            inexact = 0 if float(value) == value else INEXACT
+        except OverflowError:
+            inexact = INEXACT
+        if _LEAST <= value <= _MOST:
+            return INT | WIDE | inexact
+        return BIG | inexact | (0 if 0 < value <= 2 * _MOST + 1 else HUGE)
 
     def _note_text(self, text: str) -> None:
         kind = TEXT if self.kinds & TEXT else kind_of_text(text)
@@ -161,9 +167,8 @@ class Seen(Struct, omit_defaults=True):
             return
         note(first)
         # The first one only once: twice on each level would be exponential.
-        rest = rows[1:]
-        for name in first:
-            self.members[name].note_all([row[name] for row in rest])
+        for name, values in zip(first, zip(*map(dict.values, rows[1:]), strict=True), strict=False):
+            self.members[name].note_all(values)
 
     def add(self, other: Seen) -> None:
         """Add everything that another column contains."""
@@ -240,9 +245,20 @@ class Columns:
     def note(self, row: Json, size: int = 0) -> None:
         """Add a row of `size` bytes, with its line feed. Nothing may change it afterwards."""
         self._waiting.append(row)
-        if len(self._waiting) == _WAITING_ROWS:
+        self._bytes += size
+        if len(self._waiting) == _WAITING_ROWS or self._bytes - self._noted >= _WAITING_BYTES:
             self._note()
-        self.pass_by(size)
+        if self._bytes > BLOCK_BYTES:
+            self._end()
+
+    def note_alike(self, row: Json, rows: bytes) -> None:
+        """Add encoded rows, whole lines, that have the types of `row` in all columns."""
+        start = 0
+        while start < len(rows):
+            self.note(row)
+            end = rows.find(b"\n", start + self.room) + 1 or len(rows)
+            self.pass_by(end - start)
+            start = end
 
     def pass_by(self, size: int) -> bool:
         """Add the bytes of rows that were noted or that are like them; return whether they end a block."""

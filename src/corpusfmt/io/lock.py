@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_TURN_SECONDS, _PAUSE_SECONDS = 60.0, 0.1
+# To load and store a model of gigabytes takes minutes where the disk is slow; without a turn, each process has its own copy.
+_TURN_SECONDS, _WORTH_A_WARNING_SECONDS, _PAUSE_SECONDS = 600.0, 30.0, 0.1
 # Network file systems may not support locks; runs must work there anyway.
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
@@ -34,18 +35,33 @@ def locked(path: Path, *, shared: bool = False) -> Iterator[bool]:
 
 @contextmanager
 def turn(path: Path, is_needless: Callable[[], bool]) -> Iterator[Callable[[], None]]:
-    """Wait until no other process has its turn with a file, for a minute at most; provide what ends that of this process.
+    """Wait until no other process has its turn with a file, for ten minutes at most; provide what ends that of this process.
 
     Nobody waits and nobody is waited for once turns are needless.
     """
-    ends = time.monotonic() + _TURN_SECONDS
+    began = time.monotonic()
+    is_announced = False
     with path.open("rb") as file:
         # Where locks are mandatory, one on the file would keep others from reading it.
-        while sys.platform != "win32" and not (is_needless() or _taken(file.fileno()) or time.monotonic() > ends):
+        while sys.platform != "win32" and not (is_needless() or _taken(file.fileno())):
+            waited = time.monotonic() - began
+            if waited > _TURN_SECONDS:
+                break
+            if waited > _WORTH_A_WARNING_SECONDS and not is_announced:
+                is_announced = True
+                _announce(path)
             time.sleep(_PAUSE_SECONDS)
         if is_needless():
             file.close()
         yield file.close
+
+
+def _announce(path: Path) -> None:
+    import logging  # noqa: PLC0415 - rarely needed
+
+    from corpusfmt.wording import plain  # noqa: PLC0415
+
+    logging.getLogger("corpusfmt").warning("waiting for another process to load %s", plain(str(path)))
 
 
 _OPEN: set[int] = set()

@@ -9,9 +9,8 @@ Without a mirror, all of this only does what it does to any file.
 from __future__ import annotations
 
 import os
-import secrets
+import platform
 import shutil
-import socket
 import tempfile
 import threading
 import time
@@ -105,7 +104,7 @@ def fetch(path: Path) -> None:
 
 def download(place: StorePath, path: Path) -> None:
     """Fetch an object whole, if there is one."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    partial = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     with suppress(FileNotFoundError), place.open() as source:
         with partial.open("xb") as file:
             shutil.copyfileobj(source, file, READ_SIZE)
@@ -198,7 +197,7 @@ def at_the_same_time(call: Callable[[T], R], each: Iterable[T]) -> list[R]:
 
 def new_folder() -> Path:
     """Return a name for the local folder of a mirror."""
-    return Path(tempfile.gettempdir()) / f"{_PREFIX}{secrets.token_hex(8)}"
+    return Path(tempfile.gettempdir()) / f"{_PREFIX}{os.urandom(8).hex()}"
 
 
 @contextmanager
@@ -225,7 +224,7 @@ def settle(mirror: Mirror) -> None:
         try:
             mirror.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
-            said = f"the worker on {socket.gethostname()} cannot create {mirror.folder} ({error.strerror})"
+            said = f"the worker on {platform.node()} cannot create {mirror.folder} ({error.strerror})"
             raise Incomplete(f"{said}: set TMPDIR of this command to a folder that all machines have") from error
         with ExitStack() as opened:
             if opened.enter_context(locked(mirror.folder / _IN_USE, shared=True)):
@@ -251,7 +250,7 @@ def _keep(mirror: Mirror, life: ExitStack) -> None:
 
 def _begin(folder: Path) -> None:
     """Note that a folder is of this machine, and remove those of its processes that were killed."""
-    (folder / _IN_USE).write_text(socket.gethostname(), "utf-8")
+    (folder / _IN_USE).write_text(platform.node(), "utf-8")
     for each in folder.parent.glob(f"{_PREFIX}*"):
         with suppress(OSError):
             is_own = each.stat().st_uid == folder.stat().st_uid and not each.is_symlink()
@@ -263,5 +262,5 @@ def _remove_unused(folder: Path) -> None:
     """Remove a folder of this machine that no process uses. Without locks that work, nobody knows."""
     in_use = folder / _IN_USE
     with locked(in_use) as mine, locked(in_use) as again:
-        if mine and not again and in_use.read_text("utf-8") == socket.gethostname():
+        if mine and not again and in_use.read_text("utf-8") == platform.node():
             shutil.rmtree(folder)

@@ -8,33 +8,30 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from corpusfmt.io.paths import is_url, printable, store_of
-from corpusfmt.io.stores import Guarded, StoreFailure, StoreFile, at_once, may_pass, persistently, status_of
+from corpusfmt.io.stores import (
+    CREDENTIALS,
+    Guarded,
+    StoreFailure,
+    StoreFile,
+    at_once,
+    persistently,
+    status_of,
+    with_remedy,
+)
 from corpusfmt.model import UsageError
 
 _LOCAL = re.compile(r"(?:file|local):/+")
 _WRITTEN_TO = ("s3", "s3a", "gs", "gcs", "hf", "memory")
 # A folder of a Hub's repository has the repository's type and two names above it, one elsewhere a bucket.
 _LEVELS_ABOVE = {"hf": 3}
-_CREDENTIALS = {
-    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role",
-    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
-    "hf": "set HF_TOKEN, or run `hf auth login`",
-}
-_CREDENTIALS |= {"s3a": _CREDENTIALS["s3"], "gcs": _CREDENTIALS["gs"]}
-_NO_CREDENTIALS = {
-    *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound"),
-    *("DefaultCredentialsError", "RefreshError", "LocalTokenNotFoundError", "TokenRetrievalError"),
-}
 _PROBE = ".corpusfmt/probe"
-_MISSING = {"RepositoryNotFoundError", "NoSuchBucket"}
 
 
 class StorePath(Struct, frozen=True):
@@ -89,7 +86,7 @@ class StorePath(Struct, frozen=True):
         store, place = self._store()
         # A listing of a moment ago may lack it.
         store.invalidate_cache()
-        return store.opened(place)
+        return store.opened(place, printable(self.url))
 
     def read_bytes(self) -> bytes:
         """Return the content of the object."""
@@ -137,11 +134,11 @@ class StorePath(Struct, frozen=True):
         if self.scheme == "memory":  # an object there is visible while it grows
             self.write_bytes(path.read_bytes())
         else:
-            self._put(lambda store, place: store.put_file(str(path), place))
+            self._put(path)
 
     def write_bytes(self, data: bytes) -> None:
         """Put a small object."""
-        self._put(lambda store, place: store.pipe_file(place, data))
+        self._put(data)
 
     def create(self, data: bytes) -> bool:
         """Put a small object unless there is one; return whether it has this content now."""
@@ -150,7 +147,7 @@ class StorePath(Struct, frozen=True):
                 self.write_bytes(data)
         else:
             try:
-                self._put(lambda store, place: store.pipe_file(place, data, mode="create"))
+                self._put(data, only_new=True)
             except OSError as error:
                 if not _is_there_already(error):
                     raise
@@ -181,12 +178,22 @@ class StorePath(Struct, frozen=True):
             except StoreFailure as error:
                 raise UsageError(str(error).replace(place.url, f"below {self.url}")) from error
 
-    def _put(self, put: Callable[[Any, str], object]) -> None:
+    def _put(self, source: Path | bytes, *, only_new: bool = False) -> None:
+        from corpusfmt.io.obstores import bucket_of  # noqa: PLC0415 - only stores need it
+
         store, place = self._store()
 
         def attempt() -> None:
             try:
-                put(store.served, place)
+                bucket = bucket_of(self.scheme, place, store.served)
+                if bucket is not None:
+                    bucket.put(place, source, only_new=only_new)
+                elif isinstance(source, Path):
+                    store.served.put_file(str(source), place)
+                elif only_new:
+                    store.served.pipe_file(place, source, mode="create")
+                else:
+                    store.served.pipe_file(place, source)
             except FileNotFoundError as error:
                 # Of an upload in parts whose last answer was lost, nothing is left to be completed.
                 raise ConnectionError(str(error)) if "multipart upload" in str(error) else error from error
@@ -202,10 +209,7 @@ class StorePath(Struct, frozen=True):
         return store_of(self.url)
 
     def _failure(self, doing: str, error: OSError) -> StoreFailure:
-        cause = error.__cause__ or error
-        said = error.strerror or str(error) or type(error).__name__
-        if remedy := _remedy(self.scheme, cause):
-            said = f"{said}; {remedy}"
+        said = with_remedy(self.scheme, error)
         return StoreFailure(error.errno or errno.EIO, f"cannot {doing} {printable(self.url)}: {said}")
 
 
@@ -216,23 +220,6 @@ Place = Path | StorePath
 def _is_there_already(error: OSError) -> bool:
     """Return whether a store refused to replace an object."""
     return isinstance(error, FileExistsError) or status_of(error.__cause__ or error) == 412
-
-
-def _remedy(scheme: str, error: BaseException) -> str:
-    names = {each.__name__ for each in type(error).__mro__}
-    status, said = status_of(error), str(error)
-    credentials = _CREDENTIALS.get(scheme, "check the credentials")
-    if not names.isdisjoint(_NO_CREDENTIALS):
-        return credentials
-    if "RequestTimeTooSkewed" in said or "request time and the" in said:
-        return "set the clock of this machine"
-    if not names.isdisjoint(_MISSING) or isinstance(error, FileNotFoundError) or status == 404:
-        return "create the bucket or repository, or correct its name"
-    if isinstance(error, PermissionError) or status in {401, 403}:
-        return f"ask for the right to list, read, write and delete there, or {credentials}"
-    if may_pass(error):
-        return "check the network, the endpoint and the state of the service"
-    return ""
 
 
 def place_of(path: str | Path | StorePath, what: str) -> Place:
@@ -251,7 +238,7 @@ def place_of(path: str | Path | StorePath, what: str) -> Place:
             f"{what} is `{printable(shown)}`, expected a local path or a URL that begins with s3://, gs:// or hf://"
         )
     if "@" in rest.partition("/")[0]:
-        raise UsageError(f"{what} is a URL with credentials: remove them and {_CREDENTIALS.get(scheme, 'set them')}")
+        raise UsageError(f"{what} is a URL with credentials: remove them and {CREDENTIALS.get(scheme, 'set them')}")
     found = StorePath(f"{scheme}://{rest.strip('/')}")
     if not rest.strip("/"):
         raise UsageError(f"{what} is `{printable(shown)}`, expected the name of a bucket or repository after it")

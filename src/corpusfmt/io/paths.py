@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from io import BytesIO
 from operator import attrgetter
@@ -23,12 +24,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
-from corpusfmt.io.stores import VERSION_KEYS, Guarded, store_failure
+from corpusfmt.io.stores import VERSION_KEYS, Guarded, remedy_for, soon, store_failure, with_remedy
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
 
+#: What to do with a URL of what is only read from a disk.
+COPY_HERE = "copy it to this machine"
 # Extras to install for the schemes of paths.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf", "http": "http", "https": "http"}
+_WITH_BUCKETS = {"s3", "s3a", "gs", "gcs"}
 _LOCAL_SCHEMES = ("file://", "local://")
 # A single letter is a drive.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
@@ -231,13 +235,16 @@ def local_path(url: str) -> str:
 
 
 def open_named(path: str) -> BinaryIO:
-    """Open a file that is an option rather than data; it may be a FIFO. Raises `OSError`."""
-    return _open_remote(path) if is_remote(path) else open(local_path(path), "rb", buffering=0)
+    """Open a file that is an option rather than data; it may be a FIFO. Raises `OSError`, or `UsageError` for a store's."""
+    if not is_remote(path):
+        return open(local_path(path), "rb", buffering=0)
+    with before_work(path):
+        return _open_remote(path)
 
 
 def _open_remote(url: str) -> BinaryIO:
     store, place = store_of(url)
-    return cast("BinaryIO", store.opened(place))
+    return cast("BinaryIO", store.opened(place, printable(url)))
 
 
 def read_named(path: str | Path, most: int, what: str) -> bytes:
@@ -251,12 +258,12 @@ def read_named(path: str | Path, most: int, what: str) -> bytes:
     return bytes(data)
 
 
-def refuse_remote(path: str | Path, what: str) -> None:
-    """Raise `UsageError` for an output that is a URL, which would become a local folder named for the scheme."""
+def refuse_remote(path: str | Path, what: str, remedy: str = "write to one, then copy the files") -> None:
+    """Raise `UsageError` for a URL where only a local path will do; it would become a folder named for the scheme."""
     # A `Path` keeps only one of two slashes.
     shown = re.sub(":/+", "://", str(path), count=1)
     if is_url(shown):
-        raise UsageError(f"{what} is `{printable(shown)}`, expected a local path: write to one, then copy the files")
+        raise UsageError(f"{what} is `{printable(shown)}`, expected a local path: {remedy}")
 
 
 def store_of(url: str) -> tuple[Guarded, str]:
@@ -292,20 +299,54 @@ def _pinned(url: str) -> str:
     return pinned(url, store_of(url)[0].served)
 
 
-def entry_of(url: str, *, follow_links: bool = False) -> Entry:
+def entry_of(url: str, *, follow_links: bool = False, begun: bool = False) -> Entry:
     """Return the entry of a path given by the user, with the root for everything read through it.
 
     The root is the resolved folder, or the folder that contains the name of a file. So the user may name a link to a
-    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there.
+    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, or if a
+    store does not answer; once work has `begun`, that is asked for longer, and an `OSError`.
     """
     if is_remote(url):
-        found = _remote_entry(_pinned(url), url.rstrip("/").rpartition("/")[2])
+        with nullcontext() if begun else before_work(url):
+            found = _remote_entry(_pinned(url), url.rstrip("/").rpartition("/")[2])
     else:
         url = local_path(url)
         found = _named_entry(url, follow_links=follow_links)
     if found is None:
-        raise UsageError(f"path {printable(url)} does not exist")
+        raise nothing_at(url)
     return found
+
+
+def nothing_at(url: str, said: str = "") -> UsageError:
+    """Return the error for a path that does not exist, by default this; without its bucket, it says so with a remedy."""
+    said = said or f"path {printable(url)} does not exist"
+    scheme, _, rest = url.partition("://")
+    if scheme in _WITH_BUCKETS:
+        bucket = f"{scheme}://{rest.partition('/')[0]}"
+        store, place = store_of(bucket)
+        try:
+            with soon():
+                store.info(place)
+        except FileNotFoundError as error:
+            said = f"cannot read {printable(url)}: {printable(bucket)} does not exist; {remedy_for(scheme, error)}"
+        except OSError:
+            pass  # Whoever may read objects need not have the right to look at their bucket.
+    return UsageError(said)
+
+
+@contextmanager
+def before_work(url: str) -> Iterator[None]:
+    """Raise `UsageError` with a remedy for a store that does not answer soon, or has nothing there."""
+    try:
+        with soon():
+            yield
+    except FileNotFoundError as error:
+        raise nothing_at(url) from error
+    except OSError as error:
+        said = str(error)
+        if not said.startswith("cannot "):
+            said = f"cannot read {printable(url)}: {with_remedy(url.partition('://')[0], error)}"
+        raise UsageError(said) from error
 
 
 #: No local copies.
@@ -377,13 +418,14 @@ def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
     if not is_pattern(pattern):
         return [entry_of(pattern, follow_links=follow_links)]
     if is_remote(pattern):
-        filesystem, path = store_of(_pinned(pattern))
-        urls = (filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path)))
+        with before_work(pattern):
+            filesystem, path = store_of(_pinned(pattern))
+            urls = [filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path))]
         matches = [_unchained(url, url, url) or entry_of(url) for url in urls]
     else:
         matches = list(_matching_locally(local_path(pattern), follow_links=follow_links))
     if not matches:
-        raise UsageError(f"no path matches {printable(pattern)}")
+        raise nothing_at(pattern, f"no path matches {printable(pattern)}")
     return matches
 
 
@@ -587,7 +629,8 @@ def _unchained(name: str, url: str, path: str) -> Entry | None:
 
 def _remote_entry(url: str, path: str) -> Entry | None:
     filesystem, place = store_of(url)
-    if filesystem.isdir(place):
+    # On Google's, `isdir` asks for `info`, and says no if nobody answers.
+    if not url.startswith(("gs://", "gcs://")) and filesystem.isdir(place):
         return Entry(path, url, "directory", root=_STORE)
     try:
         facts = filesystem.info(place)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -57,7 +56,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
+    partial = folder / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
     try:
         with writing(target), partial.open("xb") as file:
             yield file
@@ -79,7 +78,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
 @contextmanager
 def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
     with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
-        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{secrets.token_hex(8)}{PARTIAL_SUFFIX}"
+        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
         partial.parent.mkdir(parents=True, exist_ok=True)
         try:
             with writing(partial), partial.open("xb") as file:
@@ -193,7 +192,7 @@ def create_bytes(target: Place, data: bytes) -> None:
     if isinstance(target, StorePath):
         target.create(data)
         return
-    partial = target.with_name(f"{PARTIAL_PREFIX}{secrets.token_hex(8)}.partial")
+    partial = target.with_name(f"{PARTIAL_PREFIX}{os.urandom(8).hex()}.partial")
     publish_bytes(partial, data)
     try:
         os.link(partial, target)

@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from corpusfmt.model import UsageError
+from corpusfmt.wording import plain
 
 T = TypeVar("T")
 
@@ -29,6 +30,9 @@ _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 16.0
 _BEFORE_WORK = 1
 _MOST: ContextVar[int | None] = ContextVar("most", default=None)
+# Some libraries repeat requests for half a minute by themselves.
+_SOON_SECONDS = 10.0
+_ENDS: ContextVar[float | None] = ContextVar("ends", default=None)
 # A single failure is common in a large store; from this one on, the user should know.
 _WORTH_A_WARNING = 3
 
@@ -46,12 +50,35 @@ _PASSING_NAMES = {
     *("NetworkError", "RemoteProtocolError", "TimeoutException", "IncompleteRead", "FSTimeoutError", "gaierror"),
 }
 
+# What a server does that sends clients in circles, or to another place of which it says nothing.
+_REDIRECTED = {"TooManyRedirects", "RecursionError"}
+
+#: What to do without credentials, by scheme.
+CREDENTIALS = {
+    "s3": "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role",
+    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run `gcloud auth application-default login`",
+    "hf": "set HF_TOKEN, or run `hf auth login`",
+}
+CREDENTIALS |= {"s3a": CREDENTIALS["s3"], "gcs": CREDENTIALS["gs"]}
+_NO_CREDENTIALS = {
+    *("NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound"),
+    *("DefaultCredentialsError", "RefreshError", "LocalTokenNotFoundError", "TokenRetrievalError"),
+}
+_MISSING = {"RepositoryNotFoundError", "NoSuchBucket"}
+
 
 class StoreFailure(OSError):
     """A store failed; the text has the type and message of the library's exception."""
 
     def __str__(self) -> str:
         return str(self.strerror)
+
+
+class Unreadable(StoreFailure):
+    """An object cannot be read: `filename` is its URL, and the reason has the remedy, if one is known."""
+
+    def __str__(self) -> str:
+        return f"cannot read {self.filename}: {self.strerror}"
 
 
 class CutShort(OSError):
@@ -89,6 +116,8 @@ def status_of(error: BaseException) -> int | None:
 def may_pass(error: BaseException) -> bool:
     """Return whether the same request may succeed later: the network or the store failed, not the request."""
     status = status_of(error)
+    if _is_redirected(error):
+        return False
     if status is not None and 400 <= status < 600:
         return status in _PASSING_STATUSES
     if isinstance(error, ConnectionError | TimeoutError | CutShort):
@@ -96,6 +125,43 @@ def may_pass(error: BaseException) -> bool:
     if not _PASSING_NAMES.isdisjoint(each.__name__ for each in type(error).__mro__):
         return True
     return type(error) is OSError and error.errno in _PASSING_ERRNOS
+
+
+def remedy_for(scheme: str, error: BaseException) -> str:
+    """Return what the user can do about the failure of a store, nothing if that is unknown."""
+    names = {each.__name__ for each in type(error).__mro__}
+    status, said = status_of(error), str(error)
+    credentials = CREDENTIALS.get(scheme, "check the credentials")
+    if not names.isdisjoint(_NO_CREDENTIALS):
+        return credentials
+    if "RequestTimeTooSkewed" in said or "request time and the" in said:
+        return "set the clock of this machine"
+    if not names.isdisjoint(_MISSING) or isinstance(error, FileNotFoundError) or status == 404:
+        return "create the bucket or repository, or correct its name"
+    if isinstance(error, PermissionError) or status in {401, 403}:
+        return f"ask for the right to list, read, write and delete there, or {credentials}"
+    if _is_redirected(error):
+        return "its address only leads elsewhere: correct the endpoint or the region"
+    if may_pass(error):
+        return "check the network, the endpoint and the state of the service"
+    return ""
+
+
+def with_remedy(scheme: str, error: OSError) -> str:
+    """Return the reason of a failure of a store, with what the user can do about it, if that is known."""
+    said = error.strerror or str(error) or type(error).__name__
+    remedy = remedy_for(scheme, error.__cause__ or error)
+    return f"{said.removesuffix('.')}; {remedy}" if remedy and remedy not in said else said
+
+
+def _is_redirected(error: BaseException | None) -> bool:
+    causes = set[int]()
+    while error is not None and id(error) not in causes:
+        if type(error).__name__ in _REDIRECTED:
+            return True
+        causes.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager
@@ -106,6 +172,16 @@ def at_once() -> Iterator[None]:
         yield
     finally:
         _MOST.reset(token)
+
+
+@contextmanager
+def soon() -> Iterator[None]:
+    """Repeat requests for some seconds only: before any work is done, the user should not wait long for an answer."""
+    token = _ENDS.set(time.monotonic() + _SOON_SECONDS)
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
 
 
 def _repeats() -> int:
@@ -129,7 +205,9 @@ def persistently(what: str, call: Callable[[], T]) -> T:
         try:
             return call()
         except Exception as error:
-            if repeat == most or not may_pass(error):
+            ends = _ENDS.get()
+            is_late = ends is not None and time.monotonic() > ends
+            if repeat == most or is_late or not may_pass(error):
                 raise store_failure(error) from error
             failure = store_failure(error)
         repeat += 1
@@ -142,9 +220,12 @@ def _pause(what: str, failure: OSError, repeat: int, most: int) -> None:
 
     longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** (repeat - 1), _LONGEST_PAUSE_SECONDS)
     pause = longest * random.uniform(0.5, 1.0)
-    level = logging.WARNING if repeat >= _WORTH_A_WARNING else logging.INFO
+    # An answer that comes soon needs no others before it.
+    level = logging.WARNING if repeat >= _WORTH_A_WARNING and _ENDS.get() is None else logging.INFO
     log = logging.getLogger("corpusfmt")
-    log.log(level, "%s failed (%s), repeated in %.1f s (%d of %d)", what, failure, pause, repeat, most)
+    # A store chooses the names of its objects and what it answers.
+    told, said = plain(what), plain(str(failure))
+    log.log(level, "%s failed (%s), repeated in %.1f s (%d of %d)", told, said, pause, repeat, most)
     time.sleep(pause)
 
 
@@ -164,18 +245,18 @@ class Guarded:
 
         return call
 
-    def opened(self, path: str) -> StoreFile:
-        """Open a file for reading bytes."""
-        return StoreFile(lambda: self.served.open(path, "rb"), path)
+    def opened(self, path: str, url: str) -> StoreFile:
+        """Open a file for reading bytes; its URL is for messages."""
+        return StoreFile(lambda: self.served.open(path, "rb"), url)
 
 
 class StoreFile:
     """An object opened for reading. After a failure, or fewer bytes than it has, reading continues where it was."""
 
-    def __init__(self, open_object: Callable[[], Any], path: str) -> None:
+    def __init__(self, open_object: Callable[[], Any], url: str) -> None:
         self._open = open_object
-        self._path = path
-        self._file = persistently(f"open {path}", open_object)
+        self._url = url
+        self._file = self._persistently("open", open_object)
         self._is_whole = True
         self._position = 0
         self.size: int | None = getattr(self._file, "size", None)
@@ -196,7 +277,7 @@ class StoreFile:
         parts = []
         while left != 0:
             wanted = -1 if left is None else left
-            data = persistently(f"read {self._path}", partial(self._read, wanted))
+            data = self._persistently("read", partial(self._read, wanted))
             parts.append(data)
             if left is not None:
                 left -= len(data)
@@ -245,10 +326,19 @@ class StoreFile:
         self.close()
         self._file = self._open()
         if _version_of(self._file) != self._version:
-            raise StoreFailure(errno.ESTALE, f"{self._path} changed while it was read")
+            raise StoreFailure(errno.ESTALE, "it changed while it was read")
         if self._position:
             self._local(lambda: self._file.seek(self._position))
         self._is_whole = True
+
+    def _persistently(self, doing: str, call: Callable[[], T]) -> T:
+        try:
+            return persistently(f"{doing} {self._url}", call)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            said = with_remedy(self._url.partition("://")[0], error)
+            raise Unreadable(error.errno or errno.EIO, said, self._url) from error.__cause__ or error
 
     def _local(self, call: Callable[[], int]) -> int:
         """Return the result of an operation that makes no request."""

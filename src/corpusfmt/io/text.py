@@ -25,7 +25,6 @@ _encode = msgspec.json.Encoder().encode
 # No float has more digits.
 _MOST_DIGITS = 767
 
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
@@ -50,6 +49,11 @@ def utf8_fault(line: bytes) -> TextFault | None:
         shown = line[error.start : max(error.end, error.start + 1)].hex(" ")
         return TextFault(f"{error.reason} (bytes {shown})", error.start + 1)
     return None
+
+
+def pretty(value: object) -> bytes:
+    """Return JSON for people to read."""
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 
 def json_line(value: Any) -> bytes:
@@ -270,23 +274,28 @@ def _depth(text: str) -> int:
 
 
 def _refuse_surrogates(text: str, value: Any) -> None:
-    if "\\ud" not in text and "\\uD" not in text:
-        return  # much faster than the pattern, and enough for nearly every text
-    escape = _LONE_ESCAPE.search(text)
-    if escape is None:
-        return
+    if ("\\ud" in text or "\\uD" in text) and _has_surrogates(value):
+        escape = _LONE_ESCAPE.search(text)  # much slower than to encode the strings
+        if escape is not None:
+            reason = "a lone surrogate escape is not a character"
+            raise JsonFault(reason, escape.start() + 1, "write the character itself")
+
+
+def _has_surrogates(value: Any) -> bool:
     pending = [value]
     while pending:
         node = pending.pop()
         if isinstance(node, str):
-            if _LONE_SURROGATE.search(node):
-                reason = "a lone surrogate escape is not a character"
-                raise JsonFault(reason, escape.start() + 1, "write the character itself")
+            try:
+                node.encode()
+            except UnicodeEncodeError:
+                return True
         elif isinstance(node, dict):
             pending.extend(node)
             pending.extend(node.values())
         elif isinstance(node, list):
             pending.extend(node)
+    return False
 
 
 def json_type(value: object) -> str:

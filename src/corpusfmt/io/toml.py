@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -61,6 +60,8 @@ def decoded_toml(text: str, what: str, parse_float: Callable[[str], float] = flo
     if found := _LONG_KEY.search(text):
         line = text.count("\n", 0, found.end()) + 1
         raise UsageError(f"{what}: the key on line {line} has more than {_MOST_PARTS} parts, more than any setting")
+    import tomllib  # noqa: PLC0415 - most commands read no TOML
+
     try:
         return tomllib.loads(text, parse_float=parse_float)
     except ValueError as error:

@@ -120,7 +120,13 @@ class Classifier:
         """
         if isinstance(lines, str):
             raise TypeError("found one string, expected an iterable of lines")
-        guesses = self._loaded.backend.predict(tuple(lines), k, threshold)
+        if k < 1:
+            raise ValueError("k must be 1 or more")
+        lines = tuple(lines)
+        for number, line in enumerate(lines):
+            if "\n" in line:
+                raise ValueError(f"line {number} holds a line feed")
+        guesses = self._loaded.backend.predict(lines, k, threshold)
         predictions = map(Prediction, map(self.labels.__getitem__, guesses.label_indices), guesses.scores)
         if k == 1:
             return [next(predictions) if count else _NOTHING for count in guesses.counts]

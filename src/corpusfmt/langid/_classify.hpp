@@ -24,6 +24,13 @@ struct Classified {
     std::vector<int32_t> labels;
     std::vector<float> scores;
     uint64_t too_short = 0, not_utf8 = 0, unlabelled = 0;
+
+    void add(size_t begin, size_t end, int32_t label, float score) {
+        begins.push_back(static_cast<int64_t>(begin));
+        ends.push_back(static_cast<int64_t>(end));
+        labels.push_back(label);
+        scores.push_back(score);
+    }
 };
 
 struct Answer {
@@ -67,63 +74,38 @@ class Answers {
     uint64_t mask_ = 0;
 };
 
-inline Classified classify(const Model& model, std::string_view buffer, uint64_t min_characters, Answers answers = {}) {
+// The best guesses for each line, up to k; answers may be remembered of one guess without a threshold.
+inline Classified classify(const Model& model, std::string_view buffer, uint64_t min_characters, Answers answers = {},
+                           size_t k = 1, float threshold = 0.0f) {
     Predictor predictor(model);
     Classified result;
-    size_t begin = 0;
-    while (begin < buffer.size()) {
-        const size_t end = std::min(buffer.find('\n', begin), buffer.size());
+    for (size_t begin = 0, end; begin < buffer.size(); begin = end + 1) {
+        end = std::min(buffer.find('\n', begin), buffer.size());
         const std::string_view line = buffer.substr(begin, end - begin);
-        const size_t line_begin = begin;
-        begin = end + 1;
         if (line.size() < min_characters) {  // a character takes at least a byte
             ++result.too_short;
             continue;
         }
-        Answer answer{answers.key_of(line), 0, 0.0f};
+        const uint64_t hash = answers.key_of(line);
         if (line.size() - continuations_in(line) < min_characters) {
             ++result.too_short;
             continue;
         }
-        if (const uint64_t hash = answer.hash; !answers.find(hash, answer)) {
-            const unsigned char largest = largest_in(line);
-            if (largest >= 0x80 && !Utf8Automaton::accepts(line)) {
-                ++result.not_utf8;
-                continue;
-            }
-            const std::vector<Guess>& guesses = predictor.best(line, largest);
-            if (guesses.empty()) {
-                ++result.unlabelled;
-                continue;
-            }
-            answer = {hash, guesses[0].label + 1, std::exp(guesses[0].log_score)};
-            answers.keep(answer);
+        if (Answer answer; answers.find(hash, answer)) {
+            result.add(begin, end, answer.label_number - 1, answer.score);
+            continue;
         }
-        result.begins.push_back(static_cast<int64_t>(line_begin));
-        result.ends.push_back(static_cast<int64_t>(end));
-        result.labels.push_back(answer.label_number - 1);
-        result.scores.push_back(answer.score);
-    }
-    return result;
-}
-
-struct Predicted {
-    std::vector<int32_t> counts, labels;  // `counts`: guesses per line
-    std::vector<float> scores;
-};
-
-inline Predicted predict(const Model& model, const std::vector<std::string_view>& lines, size_t k, float threshold) {
-    Predictor predictor(model);
-    Predicted result;
-    const bool only_best = k == 1 && threshold == 0.0f;
-    for (const std::string_view line : lines) {
         const unsigned char largest = largest_in(line);
-        const std::vector<Guess>& guesses =
-            only_best ? predictor.best(line, largest) : predictor.best_k(line, largest, k, threshold);
-        result.counts.push_back(static_cast<int32_t>(guesses.size()));
-        for (const Guess& guess : guesses) {
-            result.labels.push_back(guess.label);
-            result.scores.push_back(std::exp(guess.log_score));
+        if (largest >= 0x80 && !is_utf8(line)) {
+            ++result.not_utf8;
+            continue;
+        }
+        const std::vector<Guess>& guesses = predictor.guesses(line, largest, k, threshold);
+        for (const Guess& guess : guesses) result.add(begin, end, guess.label, std::exp(guess.log_score));
+        if (guesses.empty()) {
+            ++result.unlabelled;
+        } else {
+            answers.keep({hash, guesses[0].label + 1, result.scores.back()});
         }
     }
     return result;

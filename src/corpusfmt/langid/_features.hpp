@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -51,7 +52,7 @@ class NumberedSet {
         uint32_t count = 0;
         for (const uint32_t bits : bits_) {
             before_.push_back(count);
-            count += count_of(bits);
+            count += number_of_bits(bits);
         }
         return count;
     }
@@ -60,16 +61,11 @@ class NumberedSet {
 
     uint32_t number_of(Feature member) const {
         const uint32_t lower = (1u << (member & 31)) - 1;
-        return before_[member >> 5] + count_of(bits_[member >> 5] & lower);
+        return before_[member >> 5] + number_of_bits(bits_[member >> 5] & lower);
     }
 
   private:
-    static uint32_t count_of(uint32_t bits) {
-        bits -= (bits >> 1) & 0x55555555u;
-        bits = (bits & 0x33333333u) + ((bits >> 2) & 0x33333333u);
-        bits = (bits + (bits >> 4)) & 0x0F0F0F0Fu;
-        return (bits * 0x01010101u) >> 24;
-    }
+    static uint32_t number_of_bits(uint32_t bits) { return static_cast<uint32_t>(std::bitset<32>(bits).count()); }
 
     std::vector<uint32_t> bits_;
     std::vector<uint32_t> before_;  // members before each word of bits

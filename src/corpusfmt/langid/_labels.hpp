@@ -224,32 +224,29 @@ class Softmax final : public Labels {
 
     void find(const float* hidden, size_t k, float threshold, LabelScratch& scratch) const override {
         compute_probabilities(hidden, scratch.values);
-        Best best(scratch.guesses, k);
-        for (int32_t label = 0; label < labels_; ++label) {
-            const float value = scratch.values[label];
-            if (value < threshold) continue;
-            const float log_score = stock_log(value);
-            if (!best.beats(log_score)) best.add(Guess{log_score, label});
-        }
-        best.sort();
+        take_best(k, threshold, scratch);
     }
 
     void find_best(const float* hidden, LabelScratch& scratch) const override {
         constexpr float kClose = 0.999f;
         constexpr float kTellable = 1e-4f;  // above it, values that differ by more than `kClose` have different logarithms
         compute_probabilities(hidden, scratch.values);
-        Best best(scratch.guesses, 1);
         const float largest = *std::max_element(scratch.values.begin(), scratch.values.end());
-        const float least = largest > kTellable ? largest * kClose : 0.0f;
+        take_best(1, largest > kTellable ? largest * kClose : 0.0f, scratch);
+    }
+
+  private:
+    void take_best(size_t k, float least, LabelScratch& scratch) const {
+        Best best(scratch.guesses, k);
         for (int32_t label = 0; label < labels_; ++label) {
             const float value = scratch.values[label];
             if (value < least) continue;
             const float log_score = stock_log(value);
             if (!best.beats(log_score)) best.add(Guess{log_score, label});
         }
+        best.sort();
     }
 
-  private:
     void compute_probabilities(const float* hidden, std::vector<float>& values) const {
         const auto labels = static_cast<size_t>(labels_);
         values.assign(labels, 0.0f);

@@ -14,61 +14,48 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <new>
-#include <string>
 #include <string_view>
 #include <vector>
 
+namespace corpusfmt {
 namespace {
 
 struct ModelObject {
     PyObject_HEAD
-    corpusfmt::Model* model;
-    corpusfmt::Buffer rows;
+    Model* model;
+    Buffer rows;
 };
 
-const corpusfmt::Model& model_of(PyObject* self) { return *reinterpret_cast<ModelObject*>(self)->model; }
-
-using corpusfmt::as_bytes;
-using corpusfmt::Buffer;
-using corpusfmt::Owned;
+const Model& model_of(PyObject* self) { return *reinterpret_cast<ModelObject*>(self)->model; }
 
 // Runs work without the interpreter lock and turns C++ exceptions into Python ones; false if one is set.
 template <typename Work>
 bool run_unlocked(Work work) {
-    PyObject* type = nullptr;
-    std::string message;
-    PyThreadState* const state = PyEval_SaveThread();
     try {
+        const Unlocked unlocked;
         work();
-    } catch (const corpusfmt::UnsupportedModel& error) {
-        type = PyExc_NotImplementedError;
-        message = error.what();
-    } catch (const corpusfmt::MalformedModel& error) {
-        type = PyExc_ValueError;
-        message = error.what();
+        return true;
+    } catch (const UnsupportedModel& error) {
+        PyErr_SetString(PyExc_NotImplementedError, error.what());
+    } catch (const MalformedModel& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
     } catch (const std::exception&) {  // only a lack of memory is left
-        type = PyExc_MemoryError;
-        message = "out of memory";
+        PyErr_SetString(PyExc_MemoryError, "out of memory");
     }
-    PyEval_RestoreThread(state);
-    if (type) PyErr_SetString(type, message.c_str());
-    return type == nullptr;
+    return false;
 }
 
-CORPUSFMT_ONCE PyObject* model_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
+CORPUSFMT_ONCE PyObject* model_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
     PyObject *data, *rows = Py_None;
-    static char data_name[] = "data", rows_name[] = "rows";
-    static char* names[] = {data_name, rows_name, nullptr};
-    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|O:Model", names, &data, &rows)) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "O|O:Model", &data, &rows)) return nullptr;
     Owned self(reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0));
     if (!self) return nullptr;
     auto* const object = reinterpret_cast<ModelObject*>(self.get());
     new (&object->rows) Buffer;
     Buffer buffer;
     if (!buffer.open(data) || (rows != Py_None && !object->rows.open(rows))) return nullptr;
-    const auto load = [&] { object->model = new corpusfmt::Model(buffer.bytes(), object->rows.bytes()); };
+    const auto load = [&] { object->model = new Model(buffer.bytes(), object->rows.bytes()); };
     return run_unlocked(load) ? self.release() : nullptr;
 }
 
@@ -85,42 +72,34 @@ int model_rows(PyObject* self, Py_buffer* view, int flags) {
     return PyBuffer_FillInfo(view, self, const_cast<char*>(rows.data()), static_cast<Py_ssize_t>(rows.size()), 1, flags);
 }
 
-CORPUSFMT_ONCE PyObject* model_labels(PyObject* self, void*) {
-    const corpusfmt::Vocabulary& vocabulary = model_of(self).vocabulary;
-    Owned labels(PyTuple_New(vocabulary.labels()));
-    for (int32_t label = 0; labels && label < vocabulary.labels(); ++label) {
-        PyObject* const item = corpusfmt::as_str(vocabulary.label(label));
-        if (!item || PyTuple_SetItem(labels.get(), label, item) < 0) return nullptr;
-    }
-    return labels.release();
-}
-
-PyObject* model_dimension(PyObject* self, void*) { return PyLong_FromSize_t(model_of(self).features.dimension()); }
+CORPUSFMT_ONCE PyObject* model_labels(PyObject* self, void*) { return as_list(model_of(self).vocabulary.label_texts(), as_str); }
 
 PyObject* model_quantized(PyObject* self, void*) { return PyBool_FromLong(model_of(self).features.quantized()); }
 
 PyObject* model_classify(PyObject* self, PyObject* arguments) {
     PyObject *data, *memory;
-    Py_ssize_t min_characters;
-    if (!PyArg_ParseTuple(arguments, "OnO:classify", &data, &min_characters, &memory)) return nullptr;
-    if (min_characters < 0) {
-        PyErr_SetString(PyExc_ValueError, "min_chars must not be negative");
+    Py_ssize_t min_characters, k = 1;
+    float threshold = 0.0f;
+    if (!PyArg_ParseTuple(arguments, "OnO|nf:classify", &data, &min_characters, &memory, &k, &threshold)) return nullptr;
+    if (min_characters < 0 || k < 1) {
+        PyErr_SetString(PyExc_ValueError, "min_chars must not be negative, nor k less than 1");
         return nullptr;
     }
     Buffer buffer, remembered;
     if (!buffer.open(data)) return nullptr;
-    corpusfmt::Answers answers;
+    Answers answers;
     if (memory != Py_None) {
         if (!remembered.open(memory, PyBUF_WRITABLE)) return nullptr;
-        if (!corpusfmt::Answers::fit(remembered.size())) {
+        if (!Answers::fit(remembered.size())) {
             PyErr_SetString(PyExc_ValueError, "memory for answers must have a power of two of bytes, 16 or more");
             return nullptr;
         }
         answers = {remembered.items(), remembered.size()};
     }
-    corpusfmt::Classified result;
+    Classified result;
     const auto work = [&] {
-        result = corpusfmt::classify(model_of(self), buffer.bytes(), static_cast<uint64_t>(min_characters), answers);
+        result = classify(model_of(self), buffer.bytes(), static_cast<uint64_t>(min_characters), answers,
+                          static_cast<size_t>(k), threshold);
     };
     if (!run_unlocked(work)) return nullptr;
     return Py_BuildValue("NNNNKKK", as_bytes(result.begins), as_bytes(result.ends), as_bytes(result.labels),
@@ -129,48 +108,7 @@ PyObject* model_classify(PyObject* self, PyObject* arguments) {
                          static_cast<unsigned long long>(result.unlabelled));
 }
 
-// Views of the strings' own UTF-8; `strings` must outlive them. False, with an exception set, if an item is not a line.
-bool collect_lines(PyObject* strings, std::vector<std::string_view>& lines) {
-    const Py_ssize_t count = PyTuple_Size(strings);
-    lines.reserve(static_cast<size_t>(count));
-    for (Py_ssize_t at = 0; at < count; ++at) {
-        Py_ssize_t size;
-        const char* const text = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(strings, at), &size);
-        if (!text) return false;
-        lines.emplace_back(text, static_cast<size_t>(size));
-        if (lines.back().find('\n') != std::string_view::npos) {
-            PyErr_Format(PyExc_ValueError, "line %zd holds a line feed", at);
-            return false;
-        }
-    }
-    return true;
-}
-
-PyObject* model_predict(PyObject* self, PyObject* arguments) try {
-    PyObject* sequence;
-    Py_ssize_t k;
-    double threshold;
-    if (!PyArg_ParseTuple(arguments, "Ond:predict", &sequence, &k, &threshold)) return nullptr;
-    if (k < 1) {
-        PyErr_SetString(PyExc_ValueError, "k must be 1 or more");
-        return nullptr;
-    }
-    const Owned strings(PySequence_Tuple(sequence));
-    if (!strings) return nullptr;
-    std::vector<std::string_view> lines;
-    if (!collect_lines(strings.get(), lines)) return nullptr;
-    corpusfmt::Predicted result;
-    const auto work = [&] {
-        result = corpusfmt::predict(model_of(self), lines, static_cast<size_t>(k), static_cast<float>(threshold));
-    };
-    if (!run_unlocked(work)) return nullptr;
-    return Py_BuildValue("NNN", as_bytes(result.counts), as_bytes(result.labels), as_bytes(result.scores));
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-}
-
 PyGetSetDef kModelAttributes[] = {
-    {"dim", model_dimension, nullptr, "Length of the model's vectors.", nullptr},
     {"labels", model_labels, nullptr, "The labels as they stand in the file, in its order.", nullptr},
     {"quantized", model_quantized, nullptr, "Whether the input matrix is quantised (an .ftz file).", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
@@ -178,12 +116,10 @@ PyGetSetDef kModelAttributes[] = {
 
 PyMethodDef kModelMethods[] = {
     {"classify", model_classify, METH_VARARGS,
-     "classify(buffer, min_chars, memory) -> (begins: int64, ends: int64, labels: int32, scores: float32, short, invalid, "
-     "unlabelled); the first four as bytes in native order, one item per kept line. `memory` is None, or a bytearray in "
-     "which answers are remembered: at first zeros, a power of two of them, and in one thread's use."},
-    {"predict", model_predict, METH_VARARGS,
-     "predict(lines, k, threshold) -> (counts: int32, labels: int32, scores: float32) as bytes in native order; "
-     "`counts` has one item per line, the others one per guess, best first."},
+     "classify(buffer, min_chars, memory, k=1, threshold=0) -> (begins: int64, ends: int64, labels: int32, scores: float32, short, "
+     "invalid, unlabelled); the first four as bytes in native order, one item per guess, for a line the best first. `memory` is "
+     "None, or for k = 1 and threshold 0 a bytearray in which answers are remembered: at first zeros, a power of two of them, "
+     "and in one thread's use."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -212,10 +148,11 @@ PyModuleDef_Slot kModuleSlots[] = {
     {0, nullptr},
 };
 
-PyModuleDef kModule = corpusfmt::kernel_of("fastText classifiers, fast.", nullptr, kModuleSlots);
+PyModuleDef kModule = kernel_of("fastText classifiers, fast.", nullptr, kModuleSlots);
 
 }  // namespace
+}  // namespace corpusfmt
 
-PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&kModule); }
+PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&corpusfmt::kModule); }
 
 #endif  // CORPUSFMT_WITHOUT_PYTHON

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from array import array
+from collections import Counter
 from contextlib import contextmanager, nullcontext
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from corpusfmt.langid._native import Model
@@ -68,5 +71,8 @@ class NativeBackend:
             self._memories.append(memory)
 
     def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses:
-        counts, labels, scores = self._model.predict(lines, k, threshold)
-        return Guesses(memoryview(counts).cast("i"), memoryview(labels).cast("i"), memoryview(scores).cast("f"))
+        texts = [line.encode() + b"\n" for line in lines]
+        starts, _, labels, scores, *_ = self._model.classify(b"".join(texts), 0, None, k, threshold)
+        guesses_at = Counter(memoryview(starts).cast("q"))
+        counts = array("i", (guesses_at[start] for start in accumulate(map(len, texts[:-1]), initial=0) if texts))
+        return Guesses(memoryview(counts), memoryview(labels).cast("i"), memoryview(scores).cast("f"))

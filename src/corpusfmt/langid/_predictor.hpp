@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,19 +65,17 @@ class Predictor {
           sum_(features_.dimension()) {}
 
     // The guesses are empty if no feature of the line is in the model.
-    const std::vector<Guess>& best(std::string_view line, unsigned char largest_byte) {
+    const std::vector<Guess>& guesses(std::string_view line, unsigned char largest_byte, size_t k, float threshold) {
         if (!add_line(line, largest_byte)) return none();
-        model_.labels->find_best(sum_.data(), scratch_);
+        if (k == 1 && threshold == 0.0f) {
+            model_.labels->find_best(sum_.data(), scratch_);
+        } else {
+            model_.labels->find(sum_.data(), k, threshold, scratch_);
+        }
         return scratch_.guesses;
     }
 
-    const std::vector<Guess>& best_k(std::string_view line, unsigned char largest_byte, size_t k, float threshold) {
-        if (!add_line(line, largest_byte)) return none();
-        model_.labels->find(sum_.data(), k, threshold, scratch_);
-        return scratch_.guesses;
-    }
-
-    // For tests: the same as `best` without the fast passes and the fast search.
+    // For tests: the same as `guesses` for one label, without the fast passes and the fast search.
     const std::vector<Guess>& best_step_by_step(std::string_view line) {
         begin_line();
         add_word_by_word(line);
@@ -391,29 +390,21 @@ class Predictor {
         const int32_t id = model_.vocabulary.find(known, known.hash());
         const bool is_unknown_label = id < 0 && word.substr(0, kLabelPrefix.size()) == kLabelPrefix;
         if (id >= model_.vocabulary.words() || is_unknown_label) return;
-        if (id >= 0) {
-            add(features_.word(id));
-        }
-        for (size_t begin = 0; features_.longest() > 0 && begin < word.size() + 2; ++begin) {
-            if (!is_continuation(delimited(word, begin))) add_ngrams_from(word, begin);
+        if (id >= 0) add(features_.word(id));
+        const std::string delimited = '<' + std::string(word) + '>';
+        for (size_t begin = 0; begin < delimited.size(); ++begin) {
+            if (!is_continuation(static_cast<unsigned char>(delimited[begin]))) add_ngrams_from(delimited, begin);
         }
     }
 
-    // The word between "<" and ">", byte by byte.
-    static unsigned char delimited(std::string_view word, size_t at) {
-        if (at == 0) return '<';
-        return at > word.size() ? '>' : static_cast<unsigned char>(word[at - 1]);
-    }
-
-    void add_ngrams_from(std::string_view word, size_t begin) {
-        const size_t size = word.size() + 2;
+    void add_ngrams_from(const std::string& word, size_t begin) {
         uint32_t hash = kHashStart;
         size_t end = begin;
-        for (int32_t length = 1; end < size && length <= features_.longest(); ++length) {
+        for (int32_t length = 1; end < word.size() && length <= features_.longest(); ++length) {
             do {
-                hash = (hash ^ signed_byte(delimited(word, end++))) * kHashPrime;
-            } while (end < size && is_continuation(delimited(word, end)));
-            const bool is_delimiter = length == 1 && (begin == 0 || end == size);
+                hash = (hash ^ signed_byte(static_cast<unsigned char>(word[end++]))) * kHashPrime;
+            } while (is_continuation(static_cast<unsigned char>(word[end])));
+            const bool is_delimiter = length == 1 && (begin == 0 || end == word.size());
             if (length < features_.shortest() || is_delimiter) continue;
             const Feature feature = features_.ngram(hash);
             const bool held = features_.pruned() ? features_.holds<true>(feature) : features_.holds<false>(feature);

@@ -66,9 +66,13 @@ class Reader {
     std::string_view rest_;
 };
 
+// As in the file. Those that are not read here matter in training only.
 struct Arguments {
-    int32_t dimension, word_ngrams, loss, kind, buckets, shortest_ngram, longest_ngram;
+    int32_t dimension, window, epochs, least_count, negatives, word_ngrams, loss, kind, buckets, shortest_ngram, longest_ngram;
+    int32_t rate_updates;
+    double sampling_threshold;
 };
+static_assert(sizeof(Arguments) == 12 * sizeof(int32_t) + sizeof(double), "without gaps, like the file");
 
 constexpr int32_t kMagic = 793712314;
 constexpr int32_t kKindSupervised = 3;
@@ -83,17 +87,8 @@ CORPUSFMT_ONCE inline Arguments read_arguments(Reader& reader) {
     if (version != 11 && version != 12) {
         throw UnsupportedModel("file format version " + std::to_string(version) + "; 11 and 12 are known");
     }
-    Arguments arguments{};
-    arguments.dimension = reader.number<int32_t>();
-    reader.block(4, sizeof(int32_t));  // window, epochs, least word count, negatives: matter in training only
-    arguments.word_ngrams = reader.number<int32_t>();
-    arguments.loss = reader.number<int32_t>();
-    arguments.kind = reader.number<int32_t>();
-    arguments.buckets = reader.number<int32_t>();
-    arguments.shortest_ngram = std::max(1, reader.number<int32_t>());
-    arguments.longest_ngram = reader.number<int32_t>();
-    reader.block(1, sizeof(int32_t) + sizeof(double));  // learning rate updates, sampling threshold
-
+    auto arguments = reader.number<Arguments>();
+    arguments.shortest_ngram = std::max(1, arguments.shortest_ngram);
     if (arguments.kind != kKindSupervised) throw UnsupportedModel("not a supervised model (a classifier)");
     if (version == 11) arguments.longest_ngram = 0;  // stock: old supervised models do not use character n-grams
     if (arguments.loss != kLossHierarchicalSoftmax && arguments.loss != kLossSoftmax) {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
+
+#include "../_utf8.hpp"
 
 namespace corpusfmt {
 
@@ -19,11 +20,7 @@ constexpr bool is_separator(uint32_t byte) {
     return (byte == ' ') | (byte - '\t' <= uint32_t{'\r' - '\t'}) | (byte == 0);
 }
 
-constexpr std::array<bool, 256> kSeparator = [] {
-    std::array<bool, 256> table{};
-    for (uint32_t byte = 0; byte < 256; ++byte) table[byte] = is_separator(byte);
-    return table;
-}();
+constexpr auto kSeparator = bytes_that(is_separator);
 
 // All bits of a number that is negative if it is read as signed, otherwise none.
 constexpr uint32_t all_if_negative(uint32_t number) {

@@ -37,8 +37,7 @@ class Vocabulary {
     int32_t labels() const { return static_cast<int32_t>(label_counts_.size()); }
     int64_t pruned() const { return pruned_; }  // n-grams kept by pruning; negative: not pruned
     const std::vector<int64_t>& label_counts() const { return label_counts_; }
-
-    const std::string& label(int32_t index) const { return label_texts_[static_cast<size_t>(index)]; }
+    const std::vector<std::string>& label_texts() const { return label_texts_; }
 
     // Excludes most words that are not in the vocabulary, but none that is, nor "</s>".
     bool may_hold(uint32_t hash) const {

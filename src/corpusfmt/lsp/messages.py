@@ -8,7 +8,7 @@ from lsprotocol import types as lsp
 
 from corpusfmt.lsp.assist import Proposal, Shown
 from corpusfmt.lsp.checking import Checked
-from corpusfmt.lsp.positions import Positions
+from corpusfmt.lsp.positions import Positions, Units
 from corpusfmt.model import Finding, Location, Rule, Severity
 from corpusfmt.report.explained import address_of
 
@@ -85,16 +85,16 @@ def item(proposal: Proposal, positions: Positions) -> lsp.CompletionItem:
 
 def actions(uri: str, checked: Checked, positions: Positions, within: lsp.Range) -> list[lsp.CodeAction]:
     """Return the repairs of findings that begin in some lines."""
-    content = checked.text.encode("utf-8", "surrogatepass")
+    content = Units(checked.text, "utf-8")
     found = []
     for each in checked.findings:
+        if each.fix is None:
+            continue
         at = _underlined(each, checked, positions)
-        if each.fix is None or not within.start.line <= at.start.line <= within.end.line:
+        if not within.start.line <= at.start.line <= within.end.line:
             continue
         edits = [
-            lsp.TextEdit(
-                range_of(positions, *(_characters(content, byte) for byte in (edit.start, edit.end))), edit.text
-            )
+            lsp.TextEdit(range_of(positions, content.offset(edit.start), content.offset(edit.end)), edit.text)
             for edit in each.fix.edits
         ]
         found.append(
@@ -107,13 +107,3 @@ def actions(uri: str, checked: Checked, positions: Positions, within: lsp.Range)
             )
         )
     return found
-
-
-def _characters(content: bytes, count: int) -> int:
-    return len(content[:count].decode("utf-8", "surrogatepass"))
-
-
-def fix_all(uri: str, text: str, after: str, positions: Positions, kind: str) -> lsp.CodeAction:
-    """Return all repairs that need no review as one action."""
-    edit = lsp.TextEdit(range_of(positions, 0, len(text)), after)
-    return lsp.CodeAction("Repair all that needs no review", kind, edit=lsp.WorkspaceEdit({uri: [edit]}))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct, field
@@ -80,6 +81,7 @@ class Place(Struct):
         return self.path[-1][0]
 
 
+@lru_cache(1)
 def outline(text: str) -> Value | None:
     """Return the first value of a text; None if there is none."""
     reading = _Reading(len(text) + 1)

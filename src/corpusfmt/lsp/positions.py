@@ -4,12 +4,36 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import accumulate
 from typing import Literal
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+_PIECE = 1024
+
+
+class Units:
+    """The units of an encoding that are before each character of a text, in time that does not depend on its length."""
+
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text = text
+        self._codec, self._width = _CODECS[encoding]
+        pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+        self._sums = [0, *accumulate(map(self._count, pieces))]
+
+    def before(self, offset: int) -> int:
+        piece = offset // _PIECE
+        return self._sums[piece] + self._count(self.text[piece * _PIECE : offset])
+
+    def offset(self, units: int, start: int = 0, end: int | None = None) -> int:
+        """Return the character from `start` to `end` that has at most so many units before it."""
+        end = len(self.text) if end is None else end
+        return start + bisect_right(range(start, end + 1), units, lo=1, key=self.before) - 1
+
+    def _count(self, text: str) -> int:
+        return len(text.encode(self._codec, "surrogatepass")) // self._width
 
 
 class Positions:
@@ -17,13 +41,13 @@ class Positions:
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text = text
-        self._codec, self._width = _CODECS[encoding]
+        self._units = Units(text, encoding)
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def of(self, offset: int) -> tuple[int, int]:
         """Return the line and the units before a character, both from 0."""
         line = bisect_right(self._starts, offset) - 1
-        return line, self._units(self.text[self._starts[line] : offset])
+        return line, self._units.before(offset) - self._units.before(self._starts[line])
 
     def offset(self, line: int, units: int) -> int:
         """Return the character at a position; the end of the line or text for one beyond it."""
@@ -31,9 +55,6 @@ class Positions:
             return len(self.text)
         start = self._starts[line]
         end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
-        whole = self.text[start:end].rstrip("\r\n")
-        before = whole.encode(self._codec, "surrogatepass")[: units * self._width]
-        return start + len(before.decode(self._codec, "ignore"))
-
-    def _units(self, text: str) -> int:
-        return len(text.encode(self._codec, "surrogatepass")) // self._width
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return self._units.offset(self._units.before(start) + units, start, end)

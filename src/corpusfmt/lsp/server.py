@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 
 from lsprotocol import types as lsp
 from msgspec import Struct
+from pygls.capabilities import get_capability
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -20,13 +22,16 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.validate import grading
 from corpusfmt.lsp import assist
 from corpusfmt.lsp.checking import Checked, check, repaired
-from corpusfmt.lsp.messages import actions, diagnostic, fix_all, hover_of, item, range_of
+from corpusfmt.lsp.messages import actions, diagnostic, hover_of, item, range_of
 from corpusfmt.lsp.positions import Encoding, Positions
 
 T = TypeVar("T")
 
-# A text is checked when it has not changed for this long.
+# A text is checked when it has not changed for this long, or has waited for a check for that long.
 _QUIET_SECONDS = 0.05
+_MOST_SECONDS = 1.0
+# A thread that checks lets the one that reads messages go on after this long.
+_SWITCH_SECONDS = 0.001
 # A longer text has no hover and no completion: its outline would keep the editor waiting for seconds.
 _MOST_CHARACTERS = 1_000_000
 _FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.corpusfmt"
@@ -37,6 +42,7 @@ def serve(judged: Mapping[str, Any]) -> None:
     grading(**judged)
     # pygls logs every message that it cannot take, with a traceback.
     logging.disable(logging.CRITICAL)
+    sys.setswitchinterval(_SWITCH_SECONDS)
     server = Server(judged)
     for name, (handler, options) in _HANDLERS.items():
         server.feature(name, options)(handler)
@@ -51,7 +57,15 @@ class State(Struct):
     text: str
     version: int | None
     checked: Checked
+    #: When it became this, and when the first change came that was never checked.
+    changed: float
+    waits_since: float
     is_waiting: bool = True
+
+    @property
+    def due(self) -> float:
+        """When it is time for a check."""
+        return min(self.changed + _QUIET_SECONDS, self.waits_since + _MOST_SECONDS)
 
 
 class Server(LanguageServer):
@@ -62,7 +76,7 @@ class Server(LanguageServer):
         super().__init__("corpusfmt", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.judged = judged
         self.states: dict[str, State] = {}
-        self.tasks: dict[str, asyncio.Task[None]] = {}
+        self.checking: asyncio.Task[None] | None = None
         self.worker = ThreadPoolExecutor(1)
 
     def positions(self, text: str) -> Positions:
@@ -75,24 +89,35 @@ class Server(LanguageServer):
 
     def changed(self, uri: str, text: str, version: int | None) -> None:
         """Check a new state soon; states that are replaced before are never checked."""
-        known = self.states.get(uri)
-        self.states[uri] = State(text, version, known.checked if known else Checked(""))
-        if uri not in self.tasks:
-            self.tasks[uri] = asyncio.create_task(self._check_states(uri))
+        known, now = self.states.get(uri), time.monotonic()
+        waits_since = known.waits_since if known is not None and known.is_waiting else now
+        self.states[uri] = State(text, version, known.checked if known else Checked(""), now, waits_since)
+        if self.checking is None:
+            self.checking = asyncio.create_task(self._check_states())
 
-    async def _check_states(self, uri: str) -> None:
-        try:
-            while (state := self.states.get(uri)) is not None and state.is_waiting:
-                await asyncio.sleep(_QUIET_SECONDS)
-                state = self.states.get(uri, state)
-                state.is_waiting = False
-                checked = await self.work(partial(check, state.text, _path(uri), _format(state), self.judged))
-                if uri in self.states:
-                    self.states[uri].checked = checked
-                    self._publish(uri, checked, state.version)
-        finally:
-            del self.tasks[uri]
+    async def _check_states(self) -> None:
+        """Check texts one after the other, of those that are due the one that changed last."""
+        while waiting := {uri: state for uri, state in self.states.items() if state.is_waiting}:
+            now = time.monotonic()
+            due = {uri: state for uri, state in waiting.items() if state.due <= now}
+            if not due:
+                await asyncio.sleep(min(state.due for state in waiting.values()) - now)
+                continue
+            uri = max(due, key=lambda each: due[each].changed)
+            await self._check(uri, due[uri])
             self._drop_finished()
+        self.checking = None
+
+    async def _check(self, uri: str, state: State) -> None:
+        state.is_waiting = False
+        try:
+            checked = await self.work(partial(check, state.text, _path(uri), _format(state), self.judged))
+            if uri in self.states:
+                self.states[uri].checked = checked
+                self._publish(uri, checked, state.version)
+        except Exception as error:
+            said = f"corpusfmt cannot check {uri}: {type(error).__name__}: {error}"
+            self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, said))
 
     def _drop_finished(self) -> None:
         """Remove what pygls 2.1 keeps of each message for good, 2 kB for each edit."""
@@ -194,10 +219,25 @@ async def _actions(ls: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAct
     found = []
     if not wanted or lsp.CodeActionKind.QuickFix.value in wanted:
         found += actions(uri, state.checked, positions, params.range)
-    if any(f"{_FIX_ALL}.".startswith(f"{each}.") for each in wanted or [_FIX_ALL]):
+    is_wanted = any(f"{_FIX_ALL}.".startswith(f"{each}.") for each in wanted or [_FIX_ALL])
+    if is_wanted and any(each.fix is not None and each.fix.safe for each in state.checked.findings):
+        every = lsp.CodeAction("Repair all that needs no review", _FIX_ALL, data=uri)
+        resolves = get_capability(ls.client_capabilities, "text_document.code_action.resolve_support.properties", ())
+        found.append(every if "edit" in resolves else await _resolved(ls, every))
+    return [each for each in found if each.edit is not None or each.data is not None]
+
+
+async def _resolved(ls: Server, action: lsp.CodeAction) -> lsp.CodeAction:
+    """Add to the action that makes all repairs what it changes: it takes several checks, and editors ask for actions at each move."""
+    uri = str(action.data)
+    state = ls.states.get(uri)
+    if state is not None:
         text = await ls.work(partial(repaired, state.text, _path(uri), _format(state), ls.judged))
-        found += [fix_all(uri, state.text, text, positions, _FIX_ALL)] if text is not None else []
-    return found
+        if text is not None:
+            whole = range_of(ls.positions(state.text), 0, len(state.text))
+            action.edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(whole, text)]})
+    action.data = None
+    return action
 
 
 _HANDLERS: dict[str, tuple[Callable[..., Any], Any]] = {
@@ -210,6 +250,7 @@ _HANDLERS: dict[str, tuple[Callable[..., Any], Any]] = {
     lsp.TEXT_DOCUMENT_REFERENCES: (_references, None),
     lsp.TEXT_DOCUMENT_CODE_ACTION: (
         _actions,
-        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, _FIX_ALL]),
+        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix, _FIX_ALL], resolve_provider=True),
     ),
+    lsp.CODE_ACTION_RESOLVE: (_resolved, None),
 }

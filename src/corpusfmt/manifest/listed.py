@@ -84,4 +84,4 @@ def _planned(root: Place, target: str) -> tuple[str, str, Sequence[Shard]]:
     except UsageError:
         return target, "", ()
     version = version or fmt.versions[-1]
-    return fmt.name, version, fmt.plan(entry_of(str(root)), CheckOptions(version=version)).shards
+    return fmt.name, version, fmt.plan(entry_of(str(root), begun=True), CheckOptions(version=version)).shards

@@ -11,13 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
-#include <new>
 #include <optional>
 #include <random>
 #include <string>
@@ -80,13 +80,10 @@ std::optional<Header> header_in(std::string_view line) {
 }
 
 std::optional<size_t> length_in(std::string_view value) {
-    if (value.empty() || value.size() > kMostDigits) return std::nullopt;
-    size_t length = 0;
-    for (const char digit : value) {
-        if (digit < '0' || digit > '9') return std::nullopt;
-        length = length * 10 + static_cast<size_t>(digit - '0');
-    }
-    return length;
+    uint32_t length;  // unsigned: no sign before it
+    const char* const end = value.data() + value.size();
+    const auto [rest, error] = std::from_chars(value.data(), end, length);
+    return value.size() <= kMostDigits && error == std::errc() && rest == end ? std::optional<size_t>(length) : std::nullopt;
 }
 
 // The record that starts at a position, if it is canonical and complete in the data.
@@ -106,7 +103,7 @@ std::optional<Record> canonical_record(std::string_view data, size_t start) {
         record.headers.push_back(*header);
         at = end + kLineEnd.size();
     }
-    if (!Utf8Automaton::accepts(data.substr(start, at - start))) return std::nullopt;
+    if (!is_utf8(data.substr(start, at - start))) return std::nullopt;
     at += kLineEnd.size();
     if (!length || data.size() - at < *length || !starts_with(data.substr(at + *length), kEndOfRecord)) return std::nullopt;
     record.text = data.substr(at, *length);
@@ -259,44 +256,12 @@ struct Section {
     Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
 };
 
-// Hashes that were seen in a range of hashes, in a table that is at most half full.
-class SeenKeys {
-  public:
-    void begin(size_t range, size_t count) {
-        stamp_ = range + 1;
-        if (2 * count <= slots_.size()) return;
-        while (size_t{1} << bits_ < 2 * count) ++bits_;
-        slots_ = std::vector<Slot>(size_t{1} << bits_);
-    }
-
-    // Adds a hash; whether it is new.
-    bool add(const Key& key) {
-        size_t at = static_cast<size_t>((key.first ^ key.second * kOdd) * secret_ >> (64 - bits_));
-        for (; slots_[at].stamp == stamp_; at = (at + 1) & (slots_.size() - 1)) {
-            if (slots_[at].first == key.first && slots_[at].second == key.second) return false;
-        }
-        slots_[at] = {key.first, key.second, stamp_};
-        return true;
-    }
-
-  private:
-    static constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
-
-    struct Slot {
-        uint64_t first, second;
-        size_t stamp = 0;  // of the range that uses the slot
-    };
-
-    std::vector<Slot> slots_;
-    int bits_ = 6;
-    size_t stamp_ = 0;
-    // Nobody can write lines whose hashes all take the same slot.
-    const uint64_t secret_ = (uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
-};
-
 // The lines that repeat an earlier one, by input. Sections are in input order, and equal keys in each in line order.
 std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& sections) {
-    constexpr size_t kKeysARange = 1024;  // their table stays in the cache
+    constexpr size_t kKeysARange = 512;  // they stay in the cache
+    constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
+    // Nobody can write lines whose hashes all take the same slot.
+    static const uint64_t secret = (uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
     uint64_t lowest = UINT64_MAX, highest = 0;
     size_t total = 0;
     for (const Section& section : sections) {
@@ -307,27 +272,32 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     }
     const size_t ranges = total / kKeysARange + 1;
     const uint64_t width = (highest - lowest) / ranges + 1;
-    std::vector<size_t> starts(sections.size()), ends(sections.size());
+    struct Occurrence {
+        Key key;
+        size_t section;
+    };
+    std::vector<size_t> starts(sections.size()), slots;  // a slot has the number of an occurrence, from 1 on, or 0
+    std::vector<Occurrence> occurrences;                 // in a range of hashes
     std::map<size_t, std::vector<uint64_t>> found;
-    SeenKeys seen;
     for (size_t range = 0; total > 0 && range < ranges; ++range) {
-        size_t count = 0;
+        occurrences.clear();
         for (size_t number = 0; number < sections.size(); ++number) {
             const Section& section = sections[number];
-            size_t& end = ends[number];
-            while (end < section.size && (range == ranges - 1 || section.columns[end] - lowest < width * (range + 1))) ++end;
-            count += end - starts[number];
-        }
-        seen.begin(range, count);
-        for (size_t number = 0; number < sections.size(); ++number) {
-            const Section& section = sections[number];
-            std::vector<uint64_t>* repeated = nullptr;
-            for (size_t& at = starts[number]; at < ends[number]; ++at) {
-                const Key key = section.key(at);
-                if (seen.add(key)) continue;
-                if (!repeated) repeated = &found[section.input];
-                repeated->push_back(key.line);
+            for (size_t& at = starts[number]; at < section.size; ++at) {
+                if (range < ranges - 1 && section.columns[at] - lowest >= width * (range + 1)) break;
+                occurrences.push_back({section.key(at), number});
             }
+        }
+        int bits = 1;
+        while (size_t{1} << bits < 2 * occurrences.size()) ++bits;
+        slots.assign(size_t{1} << bits, 0);
+        for (size_t number = 1; number <= occurrences.size(); ++number) {
+            const auto& [key, section] = occurrences[number - 1];
+            size_t at = static_cast<size_t>((key.first ^ key.second * kOdd) * secret >> (64 - bits));
+            const auto is_same = [&](const Key& before) { return before.first == key.first && before.second == key.second; };
+            while (slots[at] && !is_same(occurrences[slots[at] - 1].key)) at = (at + 1) & (slots.size() - 1);
+            if (slots[at]) found[sections[section].input].push_back(key.line);
+            else slots[at] = number;
         }
     }
     for (auto& [input, repeated] : found) std::sort(repeated.begin(), repeated.end());
@@ -399,7 +369,7 @@ class HashSet {
 namespace corpusfmt {
 namespace {
 
-PyObject* wet_records(PyObject*, PyObject* arguments) try {
+PyObject* wet_records(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, start;
     if (!PyArg_ParseTuple(arguments, "y#n:wet_records", &data, &size, &start)) return nullptr;
@@ -425,8 +395,6 @@ PyObject* wet_records(PyObject*, PyObject* arguments) try {
     if (!text || !headers || !column) return nullptr;
     return Py_BuildValue("NNNnn", headers.release(), text.release(), column.release(),
                          static_cast<Py_ssize_t>(found.seen), static_cast<Py_ssize_t>(found.next));
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
 }
 
 PyObject* as_object(const Document& document, const Lines& lines) {
@@ -447,7 +415,7 @@ PyObject* as_object(const Document& document, const Lines& lines) {
                          static_cast<Py_ssize_t>(document.lines.size()), scores.release());
 }
 
-PyObject* documents(PyObject*, PyObject* arguments) try {
+PyObject* documents(PyObject*, PyObject* arguments) {
     Buffer text, record_ends, starts, ends, labels, scores;
     double least;
     int adjacent;
@@ -469,8 +437,6 @@ PyObject* documents(PyObject*, PyObject* arguments) try {
         return nullptr;
     }
     return as_list(documents_of(lines, least, adjacent != 0), [&](const Document& each) { return as_object(each, lines); });
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
 }
 
 bool is_word_count(Py_ssize_t words) {
@@ -479,7 +445,7 @@ bool is_word_count(Py_ssize_t words) {
     return false;
 }
 
-PyObject* sorted_keys(PyObject*, PyObject* arguments) try {
+PyObject* sorted_keys(PyObject*, PyObject* arguments) {
     Buffer digests;
     Py_ssize_t words;
     if (!PyArg_ParseTuple(arguments, "y*n:sorted_keys", &digests.view, &words) || !is_word_count(words)) return nullptr;
@@ -491,11 +457,9 @@ PyObject* sorted_keys(PyObject*, PyObject* arguments) try {
         for (const Key& key : keys) columns.push_back(key.*column);
     }
     return as_bytes(columns);
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
 }
 
-PyObject* repetitions(PyObject*, PyObject* arguments) try {
+PyObject* repetitions(PyObject*, PyObject* arguments) {
     PyObject* list;
     Py_ssize_t words;
     if (!PyArg_ParseTuple(arguments, "On:repetitions", &list, &words) || !is_word_count(words)) return nullptr;
@@ -519,53 +483,39 @@ PyObject* repetitions(PyObject*, PyObject* arguments) try {
         const auto& [input, lines] = each;
         return Py_BuildValue("nN", static_cast<Py_ssize_t>(input), as_bytes(lines));
     });
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
 }
 
-struct LineSetObject {
-    PyObject_HEAD
-    HashSet* hashes;
-};
+void delete_line_set(PyObject* capsule) { delete static_cast<HashSet*>(PyCapsule_GetPointer(capsule, nullptr)); }
 
-PyObject* line_set_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
+PyObject* line_set(PyObject*, PyObject* arguments) {
     Py_ssize_t most;
-    if (!PyArg_ParseTuple(arguments, "n:Xxh64LineSet", &most)) return nullptr;
-    std::unique_ptr<HashSet> hashes(new (std::nothrow) HashSet(static_cast<size_t>(std::max<Py_ssize_t>(most, 0))));
-    if (!hashes) return PyErr_NoMemory();
-    const auto allocate = reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc));
-    PyObject* const self = allocate(type, 0);
-    if (self) reinterpret_cast<LineSetObject*>(self)->hashes = hashes.release();
-    return self;
+    if (!PyArg_ParseTuple(arguments, "n:line_set", &most)) return nullptr;
+    auto hashes = std::make_unique<HashSet>(static_cast<size_t>(std::max<Py_ssize_t>(most, 0)));
+    PyObject* const capsule = PyCapsule_New(hashes.get(), nullptr, delete_line_set);
+    if (capsule) hashes.release();
+    return capsule;
 }
 
-void line_set_dealloc(PyObject* self) {
-    PyTypeObject* const type = Py_TYPE(self);
-    delete reinterpret_cast<LineSetObject*>(self)->hashes;
-    reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
-    Py_DECREF(type);
-}
-
-PyObject* line_set_add(PyObject* self, PyObject* bytes) try {
-    char* data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
-    HashSet& hashes = *reinterpret_cast<LineSetObject*>(self)->hashes;
-    const std::string_view text(data, static_cast<size_t>(size));
-    hashes.forget_if_full();
+PyObject* new_lines(PyObject*, PyObject* arguments) {
+    PyObject *capsule, *bytes;
+    if (!PyArg_ParseTuple(arguments, "OS:new_lines", &capsule, &bytes)) return nullptr;
+    auto* const hashes = static_cast<HashSet*>(PyCapsule_GetPointer(capsule, nullptr));
+    if (!hashes) return nullptr;
+    const std::string_view text(PyBytes_AsString(bytes), static_cast<size_t>(PyBytes_Size(bytes)));
+    hashes->forget_if_full();
     std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs; hashes exclude them
     for (size_t start = 0, next; start < text.size(); start = next) {
         const size_t end = std::min(text.find('\n', start), text.size());
         next = std::min(end + 1, text.size());
         lines.emplace_back(text.substr(start, next - start), Xxh64::of(text.substr(start, end - start)));
-        hashes.prefetch(lines.back().second);
+        hashes->prefetch(lines.back().second);
     }
     std::string kept, digests, flags;
     digests.reserve(lines.size() * sizeof(uint64_t));
     flags.reserve(lines.size());
     bool all = true;
     for (const auto& [line, hash] : lines) {
-        const bool is_new = hashes.add(hash);
+        const bool is_new = hashes->add(hash);
         flags.push_back(is_new ? '\1' : '\0');
         if (is_new) {
             if (!all) kept.append(line);
@@ -576,43 +526,22 @@ PyObject* line_set_add(PyObject* self, PyObject* bytes) try {
         }
     }
     return Py_BuildValue("NNN", all ? Py_NewRef(bytes) : as_bytes(kept), as_bytes(digests), as_bytes(flags));
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-}
-
-PyMethodDef kLineSetMethods[] = {
-    {"add", line_set_add, METH_O, "add(text) -> (its new lines, their digests, for each line 1 if it is new or 0)."},
-    {nullptr, nullptr, 0, nullptr},
-};
-
-PyType_Slot kLineSetSlots[] = {
-    {Py_tp_doc, const_cast<char*>("Xxh64LineSet(most): lines, known by their hashes; it forgets them when there are more.")},
-    {Py_tp_new, reinterpret_cast<void*>(line_set_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(line_set_dealloc)},
-    {Py_tp_methods, kLineSetMethods},
-    {0, nullptr},
-};
-
-PyType_Spec kLineSetSpec = {"corpusfmt.pipeline._native.Xxh64LineSet", sizeof(LineSetObject), 0, Py_TPFLAGS_DEFAULT,
-                            kLineSetSlots};
-
-int execute_module(PyObject* module) {
-    const Owned type(PyType_FromSpec(&kLineSetSpec));
-    return type ? PyModule_AddObjectRef(module, "Xxh64LineSet", type.get()) : -1;
 }
 
 PyMethodDef kMethods[] = {
-    {"wet_records", wet_records, METH_VARARGS, "wet_records(data, start) -> (headers, text, ends, seen, next)."},
-    {"documents", documents, METH_VARARGS,
+    {"wet_records", guarded<wet_records>, METH_VARARGS, "wet_records(data, start) -> (headers, text, ends, seen, next)."},
+    {"documents", guarded<documents>, METH_VARARGS,
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, scores)]."},
-    {"sorted_keys", sorted_keys, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
-    {"repetitions", repetitions, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
+    {"sorted_keys", guarded<sorted_keys>, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
+    {"repetitions", guarded<repetitions>, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
+    {"line_set", guarded<line_set>, METH_VARARGS,
+     "line_set(most) -> a set of lines, known by their hashes; it forgets them when there are more."},
+    {"new_lines", guarded<new_lines>, METH_VARARGS,
+     "new_lines(line_set, text) -> (its new lines, their digests, for each line 1 if it is new or 0)."},
     {nullptr, nullptr, 0, nullptr},
 };
 
-PyModuleDef_Slot kSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, {0, nullptr}};
-
-PyModuleDef kModule = kernel_of("Hot loops of a build.", kMethods, kSlots);
+PyModuleDef kModule = kernel_of("Hot loops of a build.", kMethods);
 
 }  // namespace
 }  // namespace corpusfmt

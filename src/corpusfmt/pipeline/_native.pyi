@@ -1,12 +1,11 @@
-from typing import final
+from typing import NewType
 
 from corpusfmt.pipeline.hot import Ints
 
-@final
-class Xxh64LineSet:
-    def __new__(cls, most: int, /) -> Xxh64LineSet: ...
-    def add(self, text: bytes, /) -> tuple[bytes, bytes, bytes]: ...
+_Lines = NewType("_Lines", object)
 
+def line_set(most: int, /) -> _Lines: ...
+def new_lines(lines: _Lines, text: bytes, /) -> tuple[bytes, bytes, bytes]: ...
 def wet_records(data: bytes, start: int, /) -> tuple[list[bytes], bytes, bytes, int, int]: ...
 def documents(
     text: bytes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable
+from functools import partial
 from itertools import compress
 from typing import TypeAlias
 
@@ -37,16 +38,12 @@ class LineSet:
 
 
 try:
-    from corpusfmt.pipeline._native import Xxh64LineSet, documents, repetitions, sorted_keys, wet_records
+    from corpusfmt.pipeline._native import documents, line_set, new_lines, repetitions, sorted_keys, wet_records
 except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
     import numpy as np
     import xxhash
 
-    class Xxh64LineSet(LineSet):  # type: ignore[no-redef]
-        """A set of lines by XXH64."""
-
-        def __init__(self, most: int, /) -> None:
-            super().__init__(xxhash.xxh64_digest, most)
+    line_set, new_lines = partial(LineSet, xxhash.xxh64_digest), LineSet.add  # type: ignore[assignment]
 
     def wet_records(data: bytes, start: int, /) -> tuple[list[bytes], bytes, bytes, int, int]:
         """Return the columns of a `Batch` (ends as int64), the number of records taken, and the offset of the next one.
@@ -127,6 +124,13 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         edges = np.flatnonzero(owners[1:] != owners[:-1]) + 1
         found = zip(np.split(owners, edges), np.split(positions, edges), strict=True)
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
+
+
+class Xxh64LineSet:
+    """A `LineSet` by XXH64."""
+
+    def __init__(self, most: int) -> None:
+        self.add: Callable[[bytes], tuple[bytes, bytes, bytes]] = partial(new_lines, line_set(most))
 
 
 __all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "sorted_keys", "wet_records"]

@@ -20,6 +20,7 @@ from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lock import turn
 from corpusfmt.io.outputs import StorePath
+from corpusfmt.io.paths import COPY_HERE, refuse_remote
 from corpusfmt.io.publish import output_at, publish_bytes
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
@@ -149,6 +150,8 @@ def _chosen(
         "output": {} if compression is None else {"compression": compression},
     }
     asked = load_recipe(recipe, instead)
+    if model is not None:
+        refuse_remote(model, "the model", COPY_HERE)
     try:
         classifier = Classifier(model, backend=langid, remember=True, shared=shared)
     except LangidError as error:

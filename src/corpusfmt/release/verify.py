@@ -20,7 +20,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, now, run_
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
-from corpusfmt.io.paths import Entry, entry_of, folder_at, is_remote
+from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
@@ -114,9 +114,11 @@ def _root(path: str) -> Entry:
 def _manifest(root: Entry, named: str | Path | None, judge: Judge) -> Manifest | None:
     if named is not None:
         return read_manifest(entry_of(str(named)), judge, Path(named).name)
-    entry = root.child(NAME)
+    with before_work(root.url):
+        entry = root.child(NAME)
     if entry is None:
-        raise UsageError(f"no {NAME} in {root.url}: name one with --manifest, or write it with `corpusfmt seal`")
+        said = f"no {NAME} in {root.url}: name one with --manifest, or write it with `corpusfmt seal`"
+        raise nothing_at(root.url, said)
     return read_manifest(entry, judge)
 
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import cache
+from importlib import import_module
 from typing import Any, Protocol
 
 from corpusfmt.extensions import Extensions, extensions
 from corpusfmt.model import Report, UsageError
-from corpusfmt.report.machine import github, gitlab, json_lines, json_object, junit, sarif
-from corpusfmt.report.summary import markdown
-from corpusfmt.report.text import concise, full, grouped
 from corpusfmt.report.view import DEFAULT_VIEW, View
-from corpusfmt.report.web import html
 from corpusfmt.wording import unknown
 
 
@@ -22,18 +19,28 @@ class Renderer(Protocol):
     def __call__(self, report: Report, view: View = DEFAULT_VIEW, /) -> Iterable[str]: ...
 
 
+def _of(module: str, name: str) -> Renderer:
+    """Return a renderer whose module is imported by its first call: a run needs few of them."""
+
+    def render(report: Report, view: View = DEFAULT_VIEW) -> Iterable[str]:
+        found: Renderer = getattr(import_module(f"corpusfmt.report.{module}"), name)
+        return found(report, view)
+
+    return render
+
+
 RENDERERS: Mapping[str, Renderer] = {
-    "full": full,
-    "concise": concise,
-    "grouped": grouped,
-    "json": json_object,
-    "jsonl": json_lines,
-    "sarif": sarif,
-    "junit": junit,
-    "github": github,
-    "gitlab": gitlab,
-    "markdown": markdown,
-    "html": html,
+    "full": _of("text", "full"),
+    "concise": _of("text", "concise"),
+    "grouped": _of("text", "grouped"),
+    "json": _of("machine", "json_object"),
+    "jsonl": _of("machine", "json_lines"),
+    "sarif": _of("machine", "sarif"),
+    "junit": _of("machine", "junit"),
+    "github": _of("machine", "github"),
+    "gitlab": _of("machine", "gitlab"),
+    "markdown": _of("summary", "markdown"),
+    "html": _of("web", "html"),
 }
 
 

@@ -21,6 +21,8 @@ from corpusfmt.wording import markup, plain, plural
 _MOST_PLACES = 10
 #: The findings of a rule that are in the page without JavaScript, which displays as many at a time.
 _MOST_ROWS = 200
+#: The most findings that are shown from the start; of more, each rule shows its own when it is opened.
+_MOST_OPEN = 20
 
 _STYLE = """
 span.error,.error>code{color:var(--error)}span.warning,.warning>code{color:var(--warning)}span.info,.info>code{color:var(--info)}
@@ -120,7 +122,7 @@ def _body(report: Report) -> Iterator[str]:
     verdict = report.verdict.value
     yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
     kind = f"{report.format} {report.version}".strip()
-    yield f"<p>{markup(verdict_line(report))}</p>"
+    yield f"<p>{verdict_line(report, markup, lambda command: f'<code>{command}</code>')}</p>"
     yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
     if counts := report.by_severity:
         yield from _rules(report, counts)
@@ -161,7 +163,8 @@ def _rule(
     listed = ", ".join(f'<span class="{each}">{_counted(count, each)}</span>' for each, count in counts.items())
     explanation = cleandoc(rule.explanation) if rule is not None else ""
     title = explanation.partition("\n")[0]
-    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(kept)}">'
+    opened = " open" if len(report.findings) <= _MOST_OPEN else ""
+    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(kept)}"{opened}>'
     yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
     yield f'<span class="faint"> {markup(title)}</span></summary><div>'
     if rule is not None:

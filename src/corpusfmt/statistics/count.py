@@ -6,7 +6,7 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, repeat
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,8 @@ _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
 LINES, DOCUMENTS, DOMAINS, TOKENIZER = "lines", "documents", "domains", "tokenizer.json"
 
 _SNAPSHOT = re.compile(r"CC-MAIN-\d{4}(?:-\d{2,4})*")
-_SNAPSHOT_FIELDS = dict.fromkeys(("dump", "snapshot", "cc_segment", "cc_dump", "file_path"))
+_SNAPSHOT_FIELDS = ("dump", "snapshot", "cc_segment", "cc_dump", "file_path")
+_NUMBERS = {int, float}
 
 
 #: What a document is grouped by: its language, source and variant, clipped; "" for none.
@@ -92,7 +93,10 @@ class _Lengths:
         for language, source in dict.fromkeys(zip(languages, sources, strict=True)):
             label = clipped(language or ""), clipped(source or ""), variant
             numbers[language, source] = self._labels.setdefault(label, len(self._labels))
-        self._places.extend(map(numbers.__getitem__, zip(languages, sources, strict=True)))
+        if len(numbers) == 1:
+            self._places.extend(list(numbers.values()) * len(languages))
+        else:
+            self._places.extend(map(numbers.__getitem__, zip(languages, sources, strict=True)))
 
     def extend(self, columns: Mapping[str, array[int]]) -> None:
         """Add the lengths of all documents whose labels were noted since the last time."""
@@ -192,7 +196,7 @@ class _Counting:
         count_months(self.result.created, [document.created])
         count_months(self.result.added, [document.added])
         if document.metadata:
-            self._note([document.metadata], [len(text)])
+            self._note({name: [value] for name, value in document.metadata.items()}, [len(text)])
         if "attributes" in self._part.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
@@ -210,19 +214,21 @@ class _Counting:
                 for name, spans in attributes.items():
                     self._note_spans(clipped(name), spans)
 
-    def _note(self, metadata: Sequence[Mapping[str, Any]], sizes: Iterable[int]) -> None:
-        """Note the metadata of documents with texts of these sizes in bytes."""
-        if self._domains is not None:
-            for each, size in zip(metadata, sizes, strict=True):
-                if isinstance(address := each.get("url"), str):
+    def _note(self, metadata: Mapping[str, Sequence[Any]], sizes: Iterable[int]) -> None:
+        """Note the metadata, in columns, of documents with texts of these sizes in bytes."""
+        if self._domains is not None and "url" in metadata:
+            for address, size in zip(metadata["url"], sizes, strict=True):
+                if isinstance(address, str):
                     self._domains.add(address, size)
-        scores = [_score_of(each) for each in metadata if "language_score" in each or "oscar" in each]
-        if scores:
-            self._scores.extend([each for each in scores if type(each) in {int, float} and abs(each) <= _MOST_SCORE])
-        snapshots = [_snapshot_of(each) for each in metadata if not _SNAPSHOT_FIELDS.keys().isdisjoint(each)]
-        for snapshot, number in Counter(snapshots).items() if snapshots else ():
-            if snapshot is not None:
-                count_name(self.result.snapshots, snapshot, number)
+        scores: Iterable[Any] = metadata.get("language_score", ())
+        if (records := metadata.get("oscar")) is not None:
+            scores = map(_score_of, scores or repeat(None), records)
+        self._scores.extend([each for each in scores if type(each) in _NUMBERS and abs(each) <= _MOST_SCORE])
+        if columns := [metadata[name] for name in _SNAPSHOT_FIELDS if name in metadata]:
+            strings = [[value if isinstance(value, str) else "" for value in column] for column in columns]
+            for texts, number in Counter(zip(*strings, strict=True)).items():
+                if snapshot := next(filter(None, map(_SNAPSHOT.search, texts)), None):
+                    count_name(self.result.snapshots, snapshot.group(), number)
 
     def _note_spans(self, name: str, spans: Any) -> None:
         attribute = self.result.attribute(name)
@@ -232,7 +238,7 @@ class _Counting:
         if isinstance(spans, list):
             attribute.spans += len(spans)
             found = (span[-1] if isinstance(span, list) and span else span for span in spans)
-            values = [value for value in found if type(value) in {int, float} and abs(value) <= _MOST_VALUE]
+            values = [value for value in found if type(value) in _NUMBERS and abs(value) <= _MOST_VALUE]
             self._values.setdefault(name, _Waiting(attribute.values)).extend(values)
 
     def _pass_on(self) -> None:
@@ -295,20 +301,10 @@ def _attributes(document: Document) -> Iterator[tuple[str, Any]]:
         yield from ((f"{set_name}/{name}", spans) for name, spans in row["attributes"].items())
 
 
-def _score_of(metadata: Mapping[str, Any]) -> Any:
-    """Return the confidence in the language of a document, also of OSCAR 22.01 or 23.01."""
-    score = metadata.get("language_score")
+def _score_of(score: Any, record: Any) -> Any:
+    """Return the confidence in the language of a document, or else that of its record of OSCAR 22.01 or 23.01."""
     if score is not None:
         return score
-    record = metadata.get("oscar")
     for name in ("metadata", "identification", "prob"):
         record = record.get(name) if isinstance(record, dict) else None
     return record
-
-
-def _snapshot_of(metadata: Mapping[str, Any]) -> str | None:
-    for name in _SNAPSHOT_FIELDS:
-        value = metadata.get(name)
-        if isinstance(value, str) and (found := _SNAPSHOT.search(value)):
-            return found.group()
-    return None

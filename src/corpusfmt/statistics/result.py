@@ -22,8 +22,8 @@ class Statistics(Struct):
 
     `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and
     both of repeats likewise. `broken` has one finding for each file that could not be read to its end: what is in the rest of it
-    is unknown. `merged` has the paths of the corpora whose statistics these are together, if there are several, and `not_merged`
-    names what could not be added up. `build` has sizes before and after deduplication, if a build counted.
+    is unknown. `merged` has the paths of the corpora whose statistics these are together, if there are several, `contents` a digest
+    of those of each, and `not_merged` names what could not be added up. `build` has sizes before and after deduplication, if a build counted.
     """
 
     path: str
@@ -49,6 +49,7 @@ class Statistics(Struct):
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     merged: list[str] = field(default_factory=list)
+    contents: list[str] = field(default_factory=list)
     not_merged: list[str] = field(default_factory=list)
     build: Built | None = None
 
@@ -129,7 +130,7 @@ class Statistics(Struct):
             "path": self.path,
             "format": self.format,
             "version": self.version,
-            **({"merged": self.merged} if self.merged else {}),
+            **({"merged": self.merged, "merged_contents": self.contents} if self.merged else {}),
             "coverage": {
                 "shards": self.shards,
                 "whole_shards": self.whole_shards,

@@ -18,6 +18,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.publish import output_at
+from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import UsageError
 from corpusfmt.statistics.count import (
     DOCUMENTS,
@@ -83,6 +84,8 @@ def stats(
         corpus = corpus_at(
             placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links
         )
+    if revision_of(corpus.entry.url):
+        path = corpus.entry.url  # with the commit
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder, Workers(engine, jobs) as workers:
         scratch = Path(folder)
@@ -113,8 +116,7 @@ def joined(
     parts: Parts, domains: str | Path | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Statistics:
     """Return the statistics of a run from all its parts, which are those of one process."""
-    with parts.judged():
-        return stats(**asdict(parts.asked), domains=domains, progress=progress, part=parts)
+    return stats(**asdict(parts.asked), domains=domains, progress=progress, part=parts)
 
 
 def _parts(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Part]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert, field
+from msgspec.json import encode
+from msgspec.structs import replace
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.model import Finding, Json, Location, Problem, Severity, UsageError
@@ -19,6 +22,8 @@ from corpusfmt.statistics.sketch import COARSE, FINE, Sketch
 from corpusfmt.statistics.tokens import TokenizerFile
 
 _MOST_BYTES = 64 * 1024 * 1024
+# Of a digest of statistics.
+_DIGITS = 32
 # Nothing that is counted has more; sums of many files stay within the range of their types.
 _MOST_COUNT, _MOST_VALUE = 1 << 48, 1 << 63
 
@@ -130,11 +135,20 @@ class Saved(Struct):
     added: _Counts
     snapshots: _Counts
     merged: list[str] = []
+    merged_contents: list[str] = []
     tokenizer: TokenizerFile | None = None
     scripts: _Counts | None = None
     attributes: dict[str, _Attribute] | None = None
     domains: _Domains | None = None
     repeats: object = None
+
+    @property
+    def contents(self) -> list[str]:
+        """What tells corpora apart, wherever they were: a digest of the numbers of each that has documents."""
+        if self.merged_contents or not self.lengths["bytes"].number:
+            return self.merged_contents
+        covered = replace(self.coverage, findings=[], broken=[], unread=[])
+        return [sha256(encode(replace(self, path="", coverage=covered), order="sorted")).hexdigest()[:_DIGITS]]
 
     def counted(self) -> Counted:
         """Return what was counted. Raises `ValueError` if its numbers do not agree."""
@@ -174,15 +188,18 @@ def merged(paths: Sequence[str | Path]) -> Statistics:
     """
     if len(paths) < 2:
         raise UsageError("name at least two files of statistics to merge")
-    counted, saved = Counted(), []
+    counted, saved = Counted(), list[Saved]()
+    known: dict[str, str | Path] = {}
     for path in paths:
         each, found = _load(path)
-        if each in saved:
-            raise UsageError(f"{path} has the same statistics as another of the files: name it once")
+        for content in each.contents:
+            if content in known:
+                raise UsageError(f"{path} and {known[content]} have the same statistics: name one of them")
+            known[content] = path
         saved.append(each)
         counted.merge(found)
     left_out = sorted(_left_out(saved))
-    for size in (counted.total, *(size for groups in counted.groups.values() for size in groups.values())):
+    for size in counted.sizes:
         size.lengths = {name: each for name, each in size.lengths.items() if name not in left_out}
     names = [name for each in saved for name in each.merged or [each.path]]
     domains = [each.domains.domains() for each in saved if each.domains is not None and "domains" not in left_out]
@@ -196,7 +213,7 @@ def merged(paths: Sequence[str | Path]) -> Statistics:
     result.unread = [path for each in saved for path in each.coverage.unread]
     result.domains = merged_domains(domains) if domains else None
     result.tokenizer = saved[0].tokenizer if "tokens" in result.units else None
-    result.merged, result.not_merged = names, left_out
+    result.merged, result.contents, result.not_merged = names, list(known), left_out
     return result
 
 

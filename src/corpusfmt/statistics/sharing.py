@@ -36,7 +36,7 @@ from corpusfmt.io.paths import is_remote, printable
 from corpusfmt.model import UsageError
 from corpusfmt.report.machine import dumped
 from corpusfmt.statistics.count import Part
-from corpusfmt.statistics.domains import public_suffix_list
+from corpusfmt.statistics.domains import public_suffix_list, refuse_unsound_domains
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.saved import Saved
 from corpusfmt.statistics.sizes import Counted, Size
@@ -186,6 +186,7 @@ class Parts(Whole):
         if tasks:
             with _reading(self._headers[0][0]):
                 refuse_unsound(tasks[0].scratch.rglob("*.keys"), range(len(tasks)))
+                refuse_unsound_domains(tasks[0].scratch.rglob("*.run"))
         for task in tasks:
             if task.task not in places:
                 raise UsageError(f"no part has a result of {printable(task.shards[0].name)}: run all shards again")
@@ -194,11 +195,9 @@ class Parts(Whole):
                 record = convert(record_of(next(lines_of(path, offset))[1]), _Task)
                 found = record.statistics.counted()
                 found.compared_lines = record.compared_lines
+                if any(each.lengths.keys() != work.none.lengths.keys() for each in found.sizes):
+                    raise ValueError("something else was counted")
             yield found
-
-    def judged(self) -> AbstractContextManager[None]:
-        """Return a context in which data that no run can have written raises `UsageError`."""
-        return _reading(self._headers[0][0])
 
 
 def _taken(path: Path, scratch: Path) -> dict[int, int]:

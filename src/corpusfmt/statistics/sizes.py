@@ -7,6 +7,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from operator import itemgetter
 
 from msgspec import Struct, field, to_builtins
 
@@ -25,7 +26,7 @@ UNITS_ASKED_FOR = frozenset({"words", "tokens"})
 GROUPINGS = ("language", "source", "variant")
 
 # A month, and what must not follow it.
-_OF_A_MONTH = len("2026-11-")
+_start_of_month = itemgetter(slice(len("2026-11-")))
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])(?![^-T ])")
 
 
@@ -146,6 +147,11 @@ class Counted(Struct):
         self.findings = (self.findings + other.findings)[:MOST_FINDINGS]
         self.broken += other.broken
 
+    @property
+    def sizes(self) -> list[Size]:
+        """The sizes of all documents and of each group."""
+        return [self.total, *(size for groups in self.groups.values() for size in groups.values())]
+
     def attribute(self, name: str) -> Attribute:
         """Return an attribute; beyond a thousand, they are counted together."""
         if name not in self.attributes and len(self.attributes) >= _MOST_NAMES:
@@ -204,12 +210,12 @@ class Built(Struct):
 
 def count_month(counter: Counter[str], date: str, count: int = 1) -> None:
     """Count the month of a date."""
-    count_name(counter, _month(date[:_OF_A_MONTH]), count)
+    count_name(counter, _month(_start_of_month(date)), count)
 
 
 def count_months(counter: Counter[str], dates: Iterable[str | None]) -> None:
     """Count the months of dates."""
-    for start, count in Counter([date[:_OF_A_MONTH] for date in dates if date]).items():
+    for start, count in Counter(map(_start_of_month, filter(None, dates))).items():
         count_month(counter, start, count)
 
 

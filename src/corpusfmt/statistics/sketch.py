@@ -10,14 +10,17 @@ import math
 from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from itertools import accumulate, chain
 
 from msgspec import Struct, field
 
 from corpusfmt.model import Json
 
 _EXPONENT_BIAS = 1_100
+# The buckets of lengths below that are looked up.
+_SMALL = 1 << 16
 #: Bits of the mantissa that tell buckets apart: of all documents, and of each of many groups.
 FINE, COARSE = 8, 6
 #: The maximum relative error of a quantile with `FINE` buckets.
@@ -55,6 +58,11 @@ class Sketch(Struct):
         self.number += len(values)
         least, most = min(values), max(values)
         self.least, self.most = min(self.least, least), max(self.most, most)
+        if isinstance(values, array) and least >= 0:
+            known = _small_keys(self.bits)
+            small = values if most < _SMALL else [value for value in values if value < _SMALL]
+            self._merge(Counter(map(known.__getitem__, small)))
+            values = [] if small is values else [value for value in values if value >= _SMALL]
         counts = Counter(values)
         self._count(zip(_keys_of(counts, self.bits), counts.values(), strict=True))
 
@@ -71,7 +79,13 @@ class Sketch(Struct):
         self.least = min(self.least, other.least)
         self.most = max(self.most, other.most)
         self.total += other.total
-        self._count(other.counts.items())
+        self._merge(other.counts)
+
+    def _merge(self, counts: Mapping[int, int]) -> None:
+        if self.counts:
+            self._count(counts.items())
+        else:
+            self.counts = dict(counts)
 
     def _count(self, counts: Iterable[tuple[int, int]]) -> None:
         mine = self.counts
@@ -108,6 +122,17 @@ class Sketch(Struct):
         found = cls(bits, sum(histogram[1]), *ends, total)
         found._count(zip(_keys_of(histogram[0], bits), histogram[1], strict=True))
         return found
+
+
+@cache
+def _small_keys(bits: int) -> Sequence[int]:
+    """Return the bucket of each natural number below `_SMALL`."""
+    keys = _keys_of(range(1 << bits), bits)
+    while len(keys) < _SMALL:
+        # Twice a number is in the bucket with the next exponent; the bit that is added last does not matter.
+        upper = [key + (1 << bits) for key in keys[len(keys) // 2 :]]
+        keys.extend(chain.from_iterable(zip(upper, upper, strict=True)))
+    return keys
 
 
 def _keys_of(values: Iterable[float], bits: int) -> list[int]:

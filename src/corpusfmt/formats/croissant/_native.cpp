@@ -10,10 +10,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <new>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -62,14 +62,10 @@ bool is_plain_integer(std::string_view text, const Wanted& wanted) {
     constexpr size_t kMostDigits = 18;  // any of them fits 64 bits
     const bool is_negative = text[0] == '-', is_signed = is_negative || (text[0] == '+' && !wanted.is_key);
     if (is_signed) text.remove_prefix(1);
-    if (text.empty() || text.size() > kMostDigits) return false;
+    if (text.empty() || text.size() > kMostDigits || !std::all_of(text.begin(), text.end(), is_digit)) return false;
     if (wanted.is_key && text[0] == '0' && (is_negative || text.size() > 1)) return false;
     int64_t number = 0;
-    for (const char byte : text) {
-        if (!is_digit(byte)) return false;
-        number = number * 10 + (byte - '0');
-    }
-    if (is_negative) number = -number;
+    std::from_chars(text.data() - is_negative, text.data() + text.size(), number);
     return wanted.low <= number && number <= wanted.high;
 }
 
@@ -144,15 +140,8 @@ uint64_t hash_of(std::string_view text) {
 // The hash of the text of a number.
 uint64_t hash_of(int64_t number) {
     std::array<char, 20> text;  // as many characters as any number takes
-    size_t at = text.size();
-    const bool is_negative = number < 0;
-    uint64_t left = is_negative ? uint64_t{0} - static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
-    do {
-        text[--at] = static_cast<char>('0' + left % 10);
-        left /= 10;
-    } while (left > 0);
-    if (is_negative) text[--at] = '-';
-    return hash_of(std::string_view(text.data() + at, text.size() - at));
+    const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
+    return hash_of(std::string_view(text.data(), static_cast<size_t>(end - text.data())));
 }
 
 // Reads the cells of whole lines.
@@ -230,7 +219,7 @@ void take_cell(const Wanted& wanted, const Reader& reader, size_t row, Column& c
 // The rows of whole lines, and the results for their columns, which are in order; nothing if a row has another
 // width, if a quote or CR is misplaced, if bytes are not UTF-8, or if many cells are left over.
 std::optional<Table> plain_table(std::string_view data, char delimiter, size_t width, const std::vector<Wanted>& wanted) {
-    if (width == 0 || !Utf8Automaton::accepts(data)) return std::nullopt;
+    if (width == 0 || !is_utf8(data)) return std::nullopt;
     Table table;
     table.columns.resize(wanted.size());
     Reader reader(data, delimiter);
@@ -280,7 +269,7 @@ PyObject* as_tuple(const Column& column) {
     return Py_BuildValue("NNN", left_over.release(), hashes.release(), present.release());
 }
 
-PyObject* plain_table(PyObject*, PyObject* arguments) try {
+PyObject* plain_table(PyObject*, PyObject* arguments) {
     const char *data, *delimiter;
     Py_ssize_t size, length, width;
     PyObject* list;
@@ -296,31 +285,25 @@ PyObject* plain_table(PyObject*, PyObject* arguments) try {
     Owned columns(as_list(found->columns, as_tuple));
     if (!columns) return nullptr;
     return Py_BuildValue("nN", static_cast<Py_ssize_t>(found->rows), columns.release());
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
 }
 
 PyObject* hashes_of_integers(PyObject*, PyObject* object) {
     Buffer buffer;
     if (!buffer.open(object)) return nullptr;
-    const size_t size = buffer.size<int64_t>();
-    Owned hashes(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size * sizeof(uint64_t))));
-    char* const found = hashes ? PyBytes_AsString(hashes.get()) : nullptr;
-    if (!found) return nullptr;
-    for (size_t at = 0; at < size; ++at) {
+    std::vector<uint64_t> hashes(buffer.size<int64_t>());
+    for (size_t at = 0; at < hashes.size(); ++at) {
         int64_t number;  // at any address
         std::memcpy(&number, buffer.items() + at * sizeof(number), sizeof(number));
-        const uint64_t hash = hash_of(number);
-        std::memcpy(found + at * sizeof(hash), &hash, sizeof(hash));
+        hashes[at] = hash_of(number);
     }
-    return hashes.release();
+    return as_bytes(hashes);
 }
 
 PyMethodDef kMethods[] = {
-    {"plain_table", plain_table, METH_VARARGS,
+    {"plain_table", guarded<plain_table>, METH_VARARGS,
      "plain_table(data, delimiter, width, wanted) -> (number of rows, for each wanted column: cells left over, hashes, "
      "which rows have a key), or None."},
-    {"hashes_of_integers", hashes_of_integers, METH_O,
+    {"hashes_of_integers", guarded<hashes_of_integers>, METH_O,
      "hashes_of_integers(numbers) -> the hash of the text of each number of 64 bits in a buffer."},
     {nullptr, nullptr, 0, nullptr},
 };

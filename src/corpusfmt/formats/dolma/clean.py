@@ -52,13 +52,14 @@ class CleanDocuments(Struct, frozen=True):
 
 
 class CleanAttributes(Struct, frozen=True):
-    """Rows of attributes on which only rules on spans can fire.
+    """Rows of attributes on which only rules on spans can fire; they take up `size` bytes.
 
     `reaches` has the greatest end of each row's spans, `UNCLEAR` if they need a closer look. `shapes` has the names of
     attributes that occur together in a row, each with the first row (from 0) that has them; one may be there twice.
     `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
     """
 
+    size: int
     ids: list[str]
     sources: list[str | None]
     reaches: list[int]
@@ -120,7 +121,7 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
     if count_quotes(data) != 2 * strings:
         return None
     shapes = [(keys.index(names), names) for names in dict.fromkeys(keys)]
-    return CleanAttributes([row.id for row in rows], sources, reaches, shapes)
+    return CleanAttributes(len(data), [row.id for row in rows], sources, reaches, shapes)
 
 
 def _all_of(kind: type, values: list[Any]) -> bool:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.describe import DESCRIBERS
 from corpusfmt.formats.dolma.layout import DOCUMENTS, detect, plan
 from corpusfmt.formats.dolma.mend import mends
-from corpusfmt.formats.dolma.read import attribute_sets, read, texts
+from corpusfmt.formats.dolma.read import attribute_sets, blocks, read, texts
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.write import DOLMA
 
@@ -25,6 +26,7 @@ FORMAT = Format(
     reader=Reader(
         read,
         texts,
+        batches={RowBlock: blocks},
         by_row=True,
         attribute_sets=attribute_sets,
         unread_rules={"DOL402": "attributes files of no documents"},

@@ -6,18 +6,20 @@ the rules.
 
 from __future__ import annotations
 
-import msgspec
-from msgspec import Struct
+from operator import attrgetter
+from typing import Any
 
-from corpusfmt.formats import CountedMetadata, Texts
+import msgspec
+from msgspec import Struct, defstruct
+
+from corpusfmt.formats import COUNTED_METADATA, Texts
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
-from corpusfmt.formats.rows.records import language_in
 from corpusfmt.io.jsonlines import UNDECODABLE
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Json
 
 try:
-    from corpusfmt.formats.dolma import _native
+    from corpusfmt.formats import _native
 except ImportError:  # no wheel for this platform and no compiler: the same verdicts, more slowly
     _BUILT = False
 else:
@@ -28,14 +30,17 @@ PIECE = 1 << 62 if _BUILT else 32 * 1024
 
 
 class DocumentsGlance(Struct, frozen=True):
-    """Rows of documents on which no rule can fire; `lengths` are the lengths of their texts in code points.
+    """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
-    `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
+    `lengths` are the lengths of their texts in code points. `suspects` has the texts that may be encoded twice: row and
+    place. `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
     """
 
+    size: int
     ids: list[str]
     sources: list[str]
     lengths: list[int]
+    suspects: list[tuple[int, int]] = []
     samples: list[tuple[int, int, int]] | None = None
 
 
@@ -48,29 +53,44 @@ def _may_lose_digits(data: bytes) -> bool:
     return _MORE_THAN_A_FLOAT_KEEPS in data.translate(_DIGITS_ALIKE, b".")
 
 
-def glance_at_documents(data: bytes, *, sampled: bool = False) -> DocumentsGlance | None:
-    """Return the columns of a block of whole lines, `sampled` or not, or None if a rule may fire."""
+def _rows_to_try(data: bytes, start: int) -> bytes:
+    """Return whole lines that are clean or not, without the kernel: all, or once these are not, one at a time."""
+    return data[start : data.find(b"\n", start) + 1 or len(data)] if start else data
+
+
+def glance_at_documents(data: bytes, start: int = 0, *, sampled: bool = False) -> DocumentsGlance | None:
+    """Return the columns, `sampled` or not, of the first of whole lines from `start` on, or None if a rule may fire there."""
     if not _BUILT:
+        data = _rows_to_try(data, start)
         doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
         clean = None if doubtful else clean_documents(data)
-        return None if clean is None else DocumentsGlance(clean.ids, clean.sources, list(map(len, clean.texts)))
-    columns = _native.documents(data, sampled)
+        if clean is None:
+            return None
+        return DocumentsGlance(len(data), clean.ids, clean.sources, list(map(len, clean.texts)))
+    columns = _native.documents(memoryview(data)[start:], sampled)
     return None if columns is None else DocumentsGlance(*columns)
+
+
+_Metadata = defstruct(
+    "_Metadata", [(name, Any, None) for name in ("language", *COUNTED_METADATA)], frozen=True, gc=False
+)
 
 
 class _Row(Struct, gc=False):
     source: str
     created: str | None = None
     added: str | None = None
-    metadata: CountedMetadata = {}
     attributes: Json = {}
+    metadata: _Metadata = _Metadata()  # type: ignore[valid-type]
 
 
+# A column at a time: rows of values would be garbage to collect.
+_values_of = {name: attrgetter(name) for name in (*_Row.__struct_fields__, *_Metadata.__struct_fields__)}
 _decode_rows = msgspec.json.Decoder(_Row).decode_lines
 
 
 def clean_texts(data: bytes) -> Texts | None:
-    """Return the documents of a block of whole lines as what is counted; None without the kernel, or if a rule may fire."""
+    """Return the documents of a block of whole lines as what is counted; None without the kernel, or if one may be faulty."""
     found = _native.texts(data) if _BUILT else None
     if found is None:
         return None
@@ -79,21 +99,26 @@ def clean_texts(data: bytes) -> Texts | None:
         rows = _decode_rows(others)
     except UNDECODABLE:
         return None
-    return Texts(
-        texts,
-        ends,
-        [language_in(row.metadata) for row in rows],
-        [row.source for row in rows],
-        [row.created for row in rows],
-        [row.added for row in rows],
-        [row.metadata for row in rows],
-        [row.attributes for row in rows],
+    sources, created, added, attributes, metadata = (
+        list(map(_values_of[name], rows)) for name in _Row.__struct_fields__
     )
+    columns = {name: list(map(_values_of[name], metadata)) for name in _Metadata.__struct_fields__}
+    languages = [language if isinstance(language, str) else None for language in columns.pop("language")]
+    occurring = {name: column for name, column in columns.items() if column.count(None) < len(column)}
+    return Texts(texts, ends, languages, sources, created, added, occurring, attributes)
 
 
-def glance_at_attributes(data: bytes, *, sampled: bool = False) -> CleanAttributes | None:
-    """Return the columns of a block of whole lines, `sampled` or not, or None if a rule may fire."""
+def clean_text(line: bytes) -> bytes:
+    """Return the text of a row that a glance, native because it had suspects, has shown to be clean."""
+    found = _native.texts(line)
+    assert found is not None
+    return found[0]
+
+
+def glance_at_attributes(data: bytes, start: int = 0, *, sampled: bool = False) -> CleanAttributes | None:
+    """Return the columns, `sampled` or not, of the first of whole lines from `start` on, or None if a rule may fire there."""
     if not _BUILT:
+        data = _rows_to_try(data, start)
         return None if _may_lose_digits(data) else clean_attributes(data)
-    columns = _native.attributes(data, sampled)
+    columns = _native.attributes(memoryview(data)[start:], sampled)
     return None if columns is None else CleanAttributes(*columns)

@@ -18,7 +18,7 @@ from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import ROOT_FILES
-from corpusfmt.formats.sniff import first_row, first_row_has, is_long_row
+from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -235,7 +235,7 @@ def detect(entry: Entry) -> Detection | None:
     """Claim a folder that contains (or is) `documents`, or a file that starts with a row of documents or attributes."""
     if entry.kind == "directory":
         documents = _child(entry, DOCUMENTS)
-        first = next((found for found in walk(documents or entry) if _is_data(found)), None)
+        first = first_with_rows(filter(_is_data, walk(documents or entry)))
         if documents is not None:
             is_other = first is not None and _RED_PAJAMA.fullmatch(first.path) and _other_corpus(first)
             return None if is_other else Detection(VERSION, "a folder `documents`")
@@ -513,7 +513,10 @@ def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
         else:
             left += group
     for orphan in left:
-        message, hint = "the documents file is missing", "restore the documents file, or delete the attributes"
+        message, hint = (
+            "the documents file is missing: not read",
+            "restore the documents file, or delete the attributes",
+        )
         judge.report(ATTRIBUTE_FILE_ORPHAN, Problem(message, Location(orphan.entry.path), hint))
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes
-from corpusfmt.formats.dolma.glance import PIECE, DocumentsGlance, glance_at_attributes, glance_at_documents
+from corpusfmt.formats.dolma.glance import PIECE, DocumentsGlance, clean_text, glance_at_attributes, glance_at_documents
 from corpusfmt.formats.dolma.rows import (
     CARRIAGE_RETURN,
     AttributesRow,
@@ -18,16 +19,17 @@ from corpusfmt.formats.dolma.rows import (
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import json_of
+from corpusfmt.formats.general import json_of, report_encoded_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import judged_row
-from corpusfmt.io.lines import Block, LongLine, runs
+from corpusfmt.io.lines import Block, LongLine, Run, first_run
 from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_object
+from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
+_Glance = TypeVar("_Glance", DocumentsGlance, CleanAttributes)
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
@@ -89,14 +91,36 @@ class DolmaFile(RowFile):
                 NO_FINAL_NEWLINE, Problem("the last row does not end with LF", at, "end the file with LF")
             )
 
-    def note(self, piece: Block, clean: DocumentsGlance | CleanAttributes | None) -> None:
-        """Note the columns of a piece, by samples if it is clean."""
+    def glances(self, block: Block, glance: Callable[..., _Glance | None]) -> Iterator[tuple[Block, _Glance] | Run]:
+        """Yield the rows of a block: clean ones together, with what a glance shows of them, others as runs of equal ones."""
+        line = block.line
+        for first, data in pieces(block.data, PIECE, self.look):
+            piece = Block(data, line, block.byte + first)
+            start = 0
+            while start < len(data):
+                clean = glance(data, start, sampled=self.look is not None)
+                if clean is None:
+                    run = first_run(piece, line, start)
+                    end = min(start + run.count * (len(run.data) + 1), len(data))
+                    self._note(data[start:end], line, None)
+                    yield run
+                    line += run.count
+                else:
+                    end = start + clean.size
+                    rows = Block(data[start:end], line, piece.byte + start)
+                    self._note(rows.data, line, clean)
+                    yield rows, clean
+                    line += len(clean.ids)
+                start = end
+
+    def _note(self, data: bytes, line: int, clean: DocumentsGlance | CleanAttributes | None) -> None:
+        """Note the columns of rows, by samples if they are clean."""
         if self.look is None:
             return
         if clean is None or clean.samples is None:
-            self.look.note(piece.data, piece.line)
+            self.look.note(data, line)
         else:
-            self.look.note_samples(piece.data, piece.line, len(clean.ids), clean.samples)
+            self.look.note_samples(data, line, len(clean.ids), clean.samples)
 
     def looked(self) -> dict[str, Looked]:
         """Return what a loader infers from the file, if that was noted and the file was read to its end."""
@@ -183,16 +207,16 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[DocumentColumns]
             judge.report(*file.too_long(block))
             _append(columns, None, None, UNKNOWN_LENGTH, 1)
         else:
-            for start, data in pieces(block.data, PIECE, file.look):
-                piece = Block(data, block.line + len(columns.ids), block.byte + start)
-                clean = glance_at_documents(data, sampled=file.look is not None)
-                file.note(piece, clean)
-                if clean is None:
-                    _documents_row_by_row(piece, file, judge, columns)
-                else:
-                    columns.ids += clean.ids
-                    columns.sources += clean.sources
-                    columns.lengths += clean.lengths
+            for found in file.glances(block, glance_at_documents):
+                if isinstance(found, Run):
+                    _judge_documents(found, file, judge, columns)
+                    continue
+                rows, clean = found
+                if clean.suspects:
+                    _judge_suspects(rows, clean, file, judge)
+                columns.ids += clean.ids
+                columns.sources += clean.sources
+                columns.lengths += clean.lengths
         file.rows += len(columns.ids)
         yield columns
 
@@ -203,19 +227,26 @@ def _append(columns: DocumentColumns, document_id: str | None, source: str | Non
     columns.lengths += [length] * rows
 
 
-def _documents_row_by_row(block: Block, file: DolmaFile, judge: Judge, columns: DocumentColumns) -> None:
-    for run in runs(block):
-        line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
-        clean = glance_at_documents(line)
-        if clean is not None:
-            _append(columns, clean.ids[0], clean.sources[0], clean.lengths[0], count)
+def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: DocumentColumns) -> None:
+    line, at = run.data, Location(file.path, run.line, run.byte)
+    if not line:
+        file.add_blank_lines(at, run.count)
+    row = (judged_document(line, at, judge, run.count) if line else None) or {}
+    document_id, text = row.get("id"), row.get("text")
+    length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
+    _append(columns, _string(document_id) or None, _string(row.get("source")), length, run.count)
+
+
+def _judge_suspects(rows: Block, clean: DocumentsGlance, file: DolmaFile, judge: Judge) -> None:
+    """Judge the texts of clean rows that may be encoded twice."""
+    after = 0
+    for row, place in clean.suspects:
+        if row < after:
             continue
-        if not line:
-            file.add_blank_lines(at, count)
-        row = (judged_document(line, at, judge, count) if line else None) or {}
-        document_id, text = row.get("id"), row.get("text")
-        length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
-        _append(columns, _string(document_id) or None, _string(row.get("source")), length, count)
+        run = first_run(rows, rows.line + row, rows.data.rfind(b"\n", 0, place) + 1)
+        at = Location(file.path, run.line, run.byte, pointer=pointer("text"), record=clean.ids[row])
+        report_encoded_text(clean_text(run.data), at, judge, run.count)
+        after = row + run.count
 
 
 def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
@@ -273,14 +304,11 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[At
             judge.report(*file.too_long(block))
             columns.ids, columns.sources, columns.reaches = [None], [None], [0]
         else:
-            for start, data in pieces(block.data, PIECE, file.look):
-                piece = Block(data, block.line + len(columns.ids), block.byte + start)
-                clean = glance_at_attributes(data, sampled=file.look is not None)
-                file.note(piece, clean)
-                if clean is None:
-                    _attributes_row_by_row(piece, file, judge, keys, columns)
+            for found in file.glances(block, glance_at_attributes):
+                if isinstance(found, Run):
+                    _judge_attributes(found, file, judge, keys, columns)
                 else:
-                    _add_attributes(clean, keys, columns)
+                    _add_attributes(found[1], keys, columns)
         file.rows += len(columns.ids)
         yield columns
 
@@ -295,30 +323,17 @@ def _add_attributes(clean: CleanAttributes, keys: Keys, columns: AttributesColum
             keys.take(new, columns.place(first + row))
 
 
-def _attributes_row_by_row(block: Block, file: DolmaFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
-    for run in runs(block):
-        line, at, count = run.data, Location(file.path, run.line, run.byte), run.count
-        clean = glance_at_attributes(line)
-        if clean is not None:
-            _append_attributes(columns, clean.ids[0], clean.sources[0], clean.reaches[0], count)
-            keys.take(keys.new_ones(clean.shapes[0][1]), at)
-            continue
-        if not line:
-            file.add_blank_lines(at, count)
-        row = (judged_attributes(line, at, judge, count) if line else None) or {}
-        attributes = row.get("attributes")
-        reach = UNCLEAR if isinstance(attributes, dict) else 0
-        _append_attributes(columns, _string(row.get("id")), row.get("source"), reach, count)
-        if isinstance(attributes, dict):
-            keys.take(keys.new_ones(tuple(attributes)), at)
-
-
-def _append_attributes(
-    columns: AttributesColumns, attributes_id: str | None, source: str | None, reach: int, rows: int
-) -> None:
-    columns.ids += [attributes_id] * rows
-    columns.sources += [source] * rows
-    columns.reaches += [reach] * rows
+def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
+    line, at = run.data, Location(file.path, run.line, run.byte)
+    if not line:
+        file.add_blank_lines(at, run.count)
+    row = (judged_attributes(line, at, judge, run.count) if line else None) or {}
+    attributes = row.get("attributes")
+    columns.ids += [_string(row.get("id"))] * run.count
+    columns.sources += [row.get("source")] * run.count
+    columns.reaches += [UNCLEAR if isinstance(attributes, dict) else 0] * run.count
+    if isinstance(attributes, dict):
+        keys.take(keys.new_ones(tuple(attributes)), at)
 
 
 def lines_of(block: Block) -> list[bytes]:

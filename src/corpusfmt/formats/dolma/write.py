@@ -7,6 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names, text_bytes
@@ -15,7 +16,7 @@ from corpusfmt.model import Document
 
 def _item(document: Document, *, sets: Sequence[str]) -> Item[Row]:
     rows = document.attribute_rows
-    return Item(Row(fields_of(document), [rows[name] for name in sets]))
+    return Item(Row(fields_of(document), [rows[name] for name in sets] if sets else ()))
 
 
 def _paths(stem: str, part: int | None, *, sets: Sequence[str]) -> list[str]:
@@ -25,7 +26,8 @@ def _paths(stem: str, part: int | None, *, sets: Sequence[str]) -> list[str]:
 
 
 def _with_sets(sets: Sequence[str]) -> Writer[Row]:
-    return replace(DOLMA, item=partial(_item, sets=sets), names=partial(_paths, sets=sets), folder=lambda _: "")
+    with_names = replace(DOLMA, item=partial(_item, sets=sets), names=partial(_paths, sets=sets), batch=None)
+    return replace(with_names, folder=lambda _: "")
 
 
 def _loaded(path: str) -> Loaded | None:
@@ -53,4 +55,7 @@ DOLMA = Writer(
     with_sets=_with_sets,
     key=_key,
     text_bytes=text_bytes,
+    takes_encoded_texts=True,
+    batch=EncodedRows,
+    add_batch=RowsWriter.add_batch,
 )

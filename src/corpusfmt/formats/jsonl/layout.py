@@ -14,7 +14,7 @@ from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import judge_others
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.sniff import DESCRIPTIONS, first_row, first_row_has, is_pointer
+from corpusfmt.formats.sniff import DESCRIPTIONS, first_row, first_row_has, first_with_rows, is_pointer
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -38,9 +38,9 @@ COLUMNS_DIFFER = RULES.finding(
 
 def detect(entry: Entry) -> Detection | None:
     """Claim rows with a text, if no other format does: those that a column profile fits, or others without an id."""
-    first = _first_of_rows(_data(entry))
+    first = first_with_rows(_data(entry))
     if first is None:
-        return Detection(VERSION, "pointers of Git LFS or Xet") if any(_data(entry)) else None
+        return Detection(VERSION, "pointers of Git LFS or Xet") if any(map(is_pointer, _data(entry))) else None
     columns = best_columns(first_row(first), first.url)
     if columns is not None:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
@@ -62,7 +62,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
     if columns is None:
-        first = _first_of_rows(iter(files))
+        first = first_with_rows(files)
         columns = (best_columns(first_row(first), first.url) if first else None) or Columns()
     return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name)
 
@@ -76,10 +76,6 @@ def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOption
             message = f"the rows are of {there}, the others of {f'`{expected}`' if expected else 'no known profile'}"
             hint = "convert each corpus separately, or name the profile with --columns"
             judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
-
-
-def _first_of_rows(files: Iterator[Entry]) -> Entry | None:
-    return next((each for each in files if not is_pointer(each)), None)
 
 
 def _data(entry: Entry, text: str = "text") -> Iterator[Entry]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.mend import mends
-from corpusfmt.formats.oscar.read import document_at, read, texts, unpaired
+from corpusfmt.formats.oscar.read import document_at, read, rows, texts, unpaired
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 
@@ -27,6 +28,7 @@ FORMAT = Format(
         read,
         texts,
         at=document_at,
+        batches={EncodedRows: rows},
         source_name=SOURCE,
         unpaired=unpaired,
         pairing_rules=frozenset({"OSC106"}),

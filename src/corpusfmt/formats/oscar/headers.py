@@ -11,7 +11,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.oscar.metadata_rules import (
     BLOCK_DIGEST,
@@ -58,7 +58,6 @@ class Headers(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 USUAL_HEADERS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.fields(Headers))
 LANGUAGES_HEADER = "warc-identified-content-language"
-_encode = msgspec.json.Encoder().encode
 
 
 def clipped(value: str) -> str:
@@ -122,11 +121,6 @@ def are_right(headers: Sequence[Headers]) -> bool:
     )
 
 
-def fingerprints(headers: Sequence[Headers]) -> list[int]:
-    """Return the `fingerprint` of each."""
-    return [xxh3_64_intdigest(_encode(each)) for each in headers]
-
-
 def fingerprint(headers: Mapping[str, str]) -> int:
     """Return a hash of a record's headers that does not depend on their order, which differs between files.
 
@@ -134,7 +128,12 @@ def fingerprint(headers: Mapping[str, str]) -> int:
     """
     ordered = {name: headers[name] for name in USUAL_HEADERS if name in headers}
     ordered.update(sorted((name, headers[name]) for name in headers.keys() - ordered if not is_own(name)))
-    return xxh3_64_intdigest(_encode(ordered))
+    return xxh64_intdigest(b"".join(text.encode() + b"\xff" for item in ordered.items() for text in item))
+
+
+def id_hash(value: str) -> int:
+    """Return the hash of a record id."""
+    return xxh64_intdigest(value.encode())
 
 
 def is_own(header: str) -> bool:

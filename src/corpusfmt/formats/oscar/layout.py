@@ -18,7 +18,7 @@ from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.oscar.slots import Slots, judge_beside
 from corpusfmt.formats.oscar.survey import Folder, Survey, codes_in, look
-from corpusfmt.formats.sniff import first_row_has
+from corpusfmt.formats.sniff import first_row_has, first_with_rows
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Coverage, Location, Problem, Tally
 from corpusfmt.rules import Judge
@@ -45,7 +45,7 @@ def _holds_another_format(survey: Survey) -> bool:
         return False
     if any(entry.name.endswith(".parquet") for entry in entries):
         return True
-    first = next((entry for entry in entries if ".jsonl" in entry.name), None)
+    first = first_with_rows(entry for entry in entries if ".jsonl" in entry.name)
     return first is not None and first_row_has(first, "content", "warc_headers")
 
 

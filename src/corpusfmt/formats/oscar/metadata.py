@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
-
-from xxhash import xxh3_64_intdigest
+from typing import Any, cast
 
 from corpusfmt.formats.general import too_long
 from corpusfmt.formats.languages import iso_639_3
 from corpusfmt.formats.oscar.headers import (
     LANGUAGES_HEADER,
     USUAL_HEADERS,
-    are_right,
     clipped,
     fingerprint,
-    fingerprints,
+    id_hash,
     is_length,
     value_faults,
 )
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
 from corpusfmt.formats.oscar.metadata_rules import CONTENT_LANGUAGE, EMPTY_RECORD, HEADER_NAMES
 from corpusfmt.formats.oscar.records import (
-    BEYOND,
     NO_LENGTH,
     UNKNOWN,
-    Record,
+    CleanRecords,
     Rows,
     Unread,
     as_count,
+    clean_records,
     header_fault,
     read_record,
     schema_fault,
-    usual_records,
 )
 from corpusfmt.formats.oscar.ruleset import Sightings
-from corpusfmt.io.lines import Block, LongLine, runs
+from corpusfmt.io.lines import Block, LongLine, Run, first_run
 from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
@@ -77,48 +73,49 @@ class MetadataScan:
             self._judge.report(*too_long(self.at(block.line, byte=block.byte), block.length, self._limit))
             self._add_unknown(block.line)
             return
-        records = usual_records(block.data)
-        if records is None or not self._accept(records, block.line):
-            self._feed_lines(block)
-
-    def _accept(self, records: list[Record], line: int) -> bool:
-        """Accept records whose usual headers are all present and right; for others, do nothing and return False."""
-        headers = [record.headers for record in records]
-        counted = all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records)
-        if not (counted and are_right(headers)):
-            return False
-        if not all(map(self._known_languages.get, {each.languages for each in headers})):
-            for number, each in enumerate(headers, line):
-                if each.languages is None:
-                    self._note_missing(number, [LANGUAGES_HEADER])
-                else:
-                    self._judge_languages(number, each.languages)
-        self.found += len(records)
-        self.rows.offsets += [record.offset for record in records]
-        self.rows.counts += [record.nb_sentences for record in records]
-        self.rows.lengths += [int(each.length) for each in headers]
-        self.rows.lines += range(line, line + len(records))
-        if self._collect is not None:
-            hashes = [xxh3_64_intdigest(each.id.encode()) for each in headers]
-            self._collect(hashes, fingerprints(headers), line - 1)
-        return True
-
-    def _feed_lines(self, block: Block) -> None:
-        for run in runs(block):
-            lines = range(run.line, run.line + run.count)
-            records = usual_records(run.data + b"\n")
-            if records is not None and self._accept(records, run.line):
-                for line in lines[1:]:
-                    self._accept(records, line)
+        start, line = 0, block.line
+        while start < len(block.data):
+            found = clean_records(block.data, start)
+            if found is not None:
+                self._accept(found, line)
+                start, line = start + found.size, line + len(found.offsets)
                 continue
-            decoded = read_record(run.data)
-            if isinstance(decoded, Unread):
-                self._judge.report(*decoded.reported(self.at(run.line, byte=run.byte)), run.count)
-                for line in () if decoded.blank else lines:
-                    self._add_unknown(line)
-                continue
-            for again, line in enumerate(lines):
-                self._judge_record(decoded.value, decoded.duplicate_keys, line, run.byte + again * (len(run.data) + 1))
+            run = first_run(block, line, start)
+            self._judge_run(run)
+            start, line = start + run.count * (len(run.data) + 1), line + run.count
+
+    def _accept(self, found: CleanRecords, line: int) -> None:
+        """Take clean records from a line on."""
+        number = len(found.offsets)
+        self.found += number
+        self.rows.extend(found, line)
+        ends = [row for row, _, _ in found.changes[1:]]
+        for (row, missing, languages), end in zip(found.changes, [*ends, number], strict=True):
+            if missing:
+                self._note_missing(
+                    line + row, [name for bit, name in enumerate(USUAL_HEADERS) if missing >> bit & 1], end - row
+                )
+            if languages is not None:
+                self._judge_languages(line + row, languages, end - row)
+        if self._collect is None:
+            return
+        if None not in found.ids:
+            self._collect(cast("list[int]", found.ids), found.headers, line - 1)
+            return
+        for row, (identity, headers) in enumerate(zip(found.ids, found.headers, strict=True), line - 1):
+            if identity is not None:
+                self._collect([identity], [headers], row)
+
+    def _judge_run(self, run: Run) -> None:
+        lines = range(run.line, run.line + run.count)
+        decoded = read_record(run.data)
+        if isinstance(decoded, Unread):
+            self._judge.report(*decoded.reported(self.at(run.line, byte=run.byte)), run.count)
+            for line in () if decoded.blank else lines:
+                self._add_unknown(line)
+            return
+        for again, line in enumerate(lines):
+            self._judge_record(decoded.value, decoded.duplicate_keys, line, run.byte + again * (len(run.data) + 1))
 
     def _add_unknown(self, line: int) -> None:
         self.found += 1
@@ -168,26 +165,29 @@ class MetadataScan:
             self._judge_languages(line, strings[LANGUAGES_HEADER])
         identity = strings.get("warc-record-id")
         if identity is not None and self._collect is not None:
-            self._collect([xxh3_64_intdigest(identity.encode())], [fingerprint(strings)], line - 1)
+            self._collect([id_hash(identity)], [fingerprint(strings)], line - 1)
         length = strings.get("content-length", "")
         return int(length) if is_length(length) else NO_LENGTH
 
-    def _note_missing(self, line: int, missing: list[str]) -> None:
+    def _note_missing(self, line: int, missing: list[str], count: int = 1) -> None:
         minor = missing == [LANGUAGES_HEADER]
+        kind = "language" if minor else "missing"
+        if self._sightings.again(HEADER_NAMES, count, kind):
+            return
         message = f"the header {', '.join(f'`{name}`' for name in missing)} is missing"
-        problem = Problem(message, self.at(line, pointer="/headers"), "keep the headers of the record", minor=minor)
-        self._sightings.note(HEADER_NAMES, problem, "language" if minor else "missing")
+        at, hint = self.at(line, pointer="/headers"), "keep the headers of the record"
+        self._sightings.note(HEADER_NAMES, Problem(message, at, hint, count=count, minor=minor), kind)
 
-    def _judge_languages(self, line: int, value: str) -> None:
+    def _judge_languages(self, line: int, value: str, count: int = 1) -> None:
         known = self._known_languages.get(value)
         if known is None:
             known = not self._accepted.isdisjoint(map(str.strip, value.split(",")))
             if len(self._known_languages) < _MOST_LANGUAGE_LISTS:
                 self._known_languages[value] = known
-        if not known:
+        if not known and not self._sightings.again(CONTENT_LANGUAGE, count):
             at = self.at(line, pointer=f"/headers/{LANGUAGES_HEADER}")
             message = f"the identified languages `{clipped(value)}` do not include `{self._language}`"
-            self._sightings.note(CONTENT_LANGUAGE, Problem(message, at, "look at a sample of the text"))
+            self._sightings.note(CONTENT_LANGUAGE, Problem(message, at, "look at a sample of the text", count=count))
 
 
 _MOST_LANGUAGE_LISTS = 10_000

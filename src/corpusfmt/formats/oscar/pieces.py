@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct, field
 
@@ -38,8 +38,8 @@ class Piece(Struct):
     def data(self) -> bytes:
         return self.chunks[0] if len(self.chunks) == 1 else b"\n".join(self.chunks)
 
-    def add(self, line: bytes | LongLine, limit: int) -> None:
-        self.count += 1
+    def add(self, line: bytes | LongLine, limit: int, count: int) -> None:
+        self.count += count
         self.size += (line.length if isinstance(line, LongLine) else len(line)) + 1
         if self.too_long or isinstance(line, LongLine) or self.size - 1 > limit:
             self.chunks.clear()
@@ -76,18 +76,22 @@ class _Cutter:
         number, byte = block.line - 1, block.byte
         plain = not self._shuffled and len(block.data) <= self._limit
         found = split_at_empty_lines(block.data) if plain else None
-        if found is None or len(found) <= _FIRST + _LAST:
+        if found is None:
             yield from self._line_by_line(block.data, number, byte)
             return
-        first = b"".join(document + _TAIL for document, _ in found[:_FIRST])
-        yield from self._line_by_line(first, number, byte)
+        if len(found) <= _FIRST + _LAST:
+            yield from self._documents([document for document, _ in found], number, byte)
+            return
+        first = [document for document, _ in found[:_FIRST]]
+        yield from self._documents([*first, b""], number, byte)
         yield from self.end()
-        number, byte = number + first.count(b"\n"), byte + len(first)
+        number += sum(count + 1 for _, count in found[:_FIRST])
+        byte += sum(len(document) + len(_TAIL) for document in first)
         for document, count in found[_FIRST:-_LAST]:
             size = len(document) + 1
             yield Piece(number, byte, [document], count, size, tail=_TAIL)
             number, byte = number + count + 1, byte + size + 1
-        yield from self._line_by_line(_TAIL.join(document for document, _ in found[-_LAST:]), number, byte)
+        yield from self._documents([document for document, _ in found[-_LAST:]], number, byte)
 
     def end(self) -> Iterator[Piece]:
         """Yield the last document, if there is one."""
@@ -97,6 +101,24 @@ class _Cutter:
             self._piece = None
             self._blank.clear()
 
+    def _documents(self, texts: Sequence[bytes], number: int, byte: int) -> Iterator[Piece]:
+        """Take texts with an empty line between each two; only the first line of all may be blank."""
+        for index, text in enumerate(texts, 1 - len(texts)):
+            if not (index or text):
+                return
+            # The line end of the last one is within it, if it has one.
+            end = b"\n" if index or text.endswith(b"\n") else b""
+            head, feed, rest = (text if index else text.removesuffix(b"\n")).partition(b"\n")
+            yield from self._line(head, number, byte, feed or end)
+            number, byte = number + 1, byte + len(head) + 1
+            if feed:
+                count = rest.count(b"\n") + 1
+                yield from self._line(rest, number, byte, end, count)
+                number, byte = number + count, byte + len(rest) + 1
+            if index:
+                yield from self._line(b"", number, byte, b"\n")
+                number, byte = number + 1, byte + 1
+
     def _line_by_line(self, data: bytes, number: int, byte: int) -> Iterator[Piece]:
         *whole, rest = data.split(b"\n")
         for line in whole:
@@ -105,7 +127,8 @@ class _Cutter:
         if rest:
             yield from self._line(rest, number, byte, b"")
 
-    def _line(self, line: bytes | LongLine, number: int, byte: int, end: bytes) -> Iterator[Piece]:
+    def _line(self, line: bytes | LongLine, number: int, byte: int, end: bytes, count: int = 1) -> Iterator[Piece]:
+        """Take a line, or several of which none is blank."""
         if isinstance(line, bytes) and not line.strip(_BLANKS):
             self._blank += line + end
             self._gap += 1
@@ -114,6 +137,6 @@ class _Cutter:
             yield from self.end()
         if self._piece is None:
             self._piece = Piece(number, byte, lead=bytes(self._blank), gap=self._gap)
-        self._piece.add(line, self._limit)
+        self._piece.add(line, self._limit, count)
         self._blank[:] = end
         self._gap = 0

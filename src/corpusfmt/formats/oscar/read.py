@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Texts
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import bad_text, broken_stream, too_long
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
@@ -44,13 +45,20 @@ from corpusfmt.formats.oscar.records import (
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
-from corpusfmt.formats.provenance import RecordIds, metadata_as, metadata_of
+from corpusfmt.formats.provenance import RecordIds, document_id, metadata_as, metadata_of
+from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import is_utf8
-from corpusfmt.io.text import has_too_many_values, utf8_fault
+from corpusfmt.io.text import has_too_many_values, json_line, utf8_fault
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge, finding_of
 
+try:
+    from corpusfmt.formats._native import rows_of_pairs
+except ImportError:  # no wheel for this platform and no compiler: the same bytes, more slowly
+    rows_of_pairs = None  # type: ignore[assignment]
+
+_SOURCE = SOURCE.encode()
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
 _OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
 _SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
@@ -77,6 +85,15 @@ def texts(shard: Shard, options: CheckOptions) -> Iterator[Texts | Document | Re
         yield from read(shard, options)
     else:
         yield from _PairsOfTexts(shard, part, options)
+
+
+def rows(shard: Shard, options: CheckOptions) -> Iterator[EncodedRows | Document | Rejected]:
+    """Yield the same as `read`, with usual documents at the beginning of a part as rows."""
+    part: Part = shard.payload
+    if rows_of_pairs is None or part.version == "1.0" or shard.files.keys() != {"text", "metadata"}:
+        yield from read(shard, options)
+    else:
+        yield from _PairsAsRows(shard, part, options)
 
 
 def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Document | None:
@@ -215,6 +232,41 @@ class _Record(Struct):
     finding: Finding | None = None
 
 
+class _Left:
+    """The lines of a file that are left to read: the first ones can be taken from `data`, before the others are read."""
+
+    def __init__(self, blocks: Iterator[Block | LongLine], limit: int) -> None:
+        self._blocks = blocks
+        self._limit = limit
+        self._next: LongLine | None = None
+        self.data, self.start = b"", 0
+        self.line, self.byte = 1, 0
+
+    def more(self) -> bool:
+        """Add a block to `data`; return False if there is none, or no room."""
+        if self._next is not None or len(self.data) - self.start > self._limit:
+            return False
+        block = next(self._blocks, None)
+        if not isinstance(block, Block):
+            self._next = block
+            return False
+        self.data, self.start = self.data[self.start :] + block.data, 0
+        return True
+
+    def take(self, size: int) -> None:
+        """Take bytes of `data`, which are whole lines."""
+        end = self.start + size
+        self.line, self.byte = self.line + self.data.count(b"\n", self.start, end), self.byte + size
+        self.start = end
+
+    def __iter__(self) -> Iterator[Block | LongLine]:
+        if self.start < len(self.data):
+            yield Block(self.data[self.start :], self.line, self.byte)
+        if self._next is not None:
+            yield self._next
+        yield from self._blocks
+
+
 class _Pairs:
     """The documents of a 1.1 part with their records. Mismatches are skipped and become `Rejected`."""
 
@@ -226,8 +278,9 @@ class _Pairs:
         self._sources = [Source(entry, self._limit) for entry in shard.files.values()]
         by_role = dict(zip(shard.files, self._sources, strict=True))
         text, metadata = by_role.get("text"), by_role.get("metadata")
-        self._pieces = pieces(text.blocks(), text, self._limit, shuffled=False) if text else iter(())
-        self._records = self._read_records(metadata.blocks()) if metadata else iter(())
+        self._left = {role: _Left(source.blocks(), self._limit) for role, source in by_role.items()}
+        self._pieces = pieces(self._left["text"], text, self._limit, shuffled=False) if text else iter(())
+        self._records = self._read_records(self._left["metadata"]) if metadata else iter(())
         self._held_pieces: deque[Piece] = deque()
         self._held_records: deque[_Record] = deque()
         self._ended = {"text": text is None, "metadata": metadata is None}
@@ -438,8 +491,63 @@ class _PairsOfTexts(_Pairs):
                 held.popleft()
         headers = [record.headers for _, record in pairs]
         created = [each.get("warc-date") for each in headers]
-        metadata = [{"url": each.get("warc-target-uri")} for each in headers]
-        yield Texts.of(data, map(len, texts), [self._part.language] * number, SOURCE, created, metadata)
+        urls = [each.get("warc-target-uri") for each in headers]
+        yield Texts.of(data, map(len, texts), [self._part.language] * number, SOURCE, created, {"url": urls})
+
+
+_ROWS_BYTES = 256 * 1024
+
+
+class _PairsAsRows(_Pairs):
+    """The same, with documents as rows up to the first that is unusual in any way, and the last."""
+
+    def __iter__(self) -> Iterator[Any]:
+        yield from self._rows()
+        yield from super().__iter__()
+
+    def _rows(self) -> Iterator[EncodedRows]:
+        text, records, alignment = self._left["text"], self._left["metadata"], self._alignment
+        row = json_line(self._row("\0", "\0")).replace(rb"\u0000", b"\0")
+        like = self._row("a text", "2021-02-03T04:05:06Z")
+        language = self._part.language.encode()
+        while True:
+            data, ids, text_size, records_size = rows_of_pairs(
+                memoryview(text.data)[text.start : text.start + self._limit],  # a longer document is rejected
+                memoryview(records.data)[records.start :],
+                row,
+                text.line - 1,
+                _ROWS_BYTES,
+            )
+            if not data:
+                if self._may_continue(text, records):
+                    continue
+                break
+            record_ids = ids.split(b"\n")[:-1]
+            if not self._ids.are_new(record_ids):
+                break
+            text.take(text_size)
+            records.take(records_size)
+            last = records.data[records.data.rfind(b"\n", 0, records.start - 1) + 1 : records.start]
+            alignment.last_offset = _decode_plain(last).offset
+            self._found += len(record_ids)
+            names = [b"%s\t%s#%s" % (_SOURCE, each[1:-1], language) for each in record_ids]
+            yield EncodedRows(data, names=names, like=like)
+        alignment.row_number = alignment.last_line = self._found
+
+    @staticmethod
+    def _may_continue(text: _Left, records: _Left) -> bool:
+        """Return whether there is more of what the next document or record lacks."""
+        end = text.data.find(_CANONICAL_TAIL, text.start)
+        if end < 0 or end + len(_CANONICAL_TAIL) == len(text.data):
+            return text.more()
+        return records.data.find(b"\n", records.start) < 0 and records.more()
+
+    def _row(self, value: str, date: str) -> Json:
+        """Return a row with a value in place of the id of the record, the text, the URL and the record."""
+        language = self._part.language
+        metadata = metadata_as(f"{self._own}{value}}}", url=value, language=language)
+        document = Document(document_id(value, language), value, source=SOURCE, created=date, metadata=metadata)
+        return fields_of(document)
 
 
 def _is_plain(piece: Piece, record: _Record) -> bool:

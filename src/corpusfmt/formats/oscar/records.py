@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from corpusfmt.formats.general import bad_json, bad_text
-from corpusfmt.formats.oscar.headers import USUAL_HEADERS, Headers, clipped
+from corpusfmt.formats.oscar.headers import (
+    LANGUAGES_HEADER,
+    USUAL_HEADERS,
+    Headers,
+    are_right,
+    clipped,
+    fingerprint,
+    id_hash,
+)
 from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
 from corpusfmt.io.scan import count_lines, count_quotes
 from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
@@ -95,6 +103,23 @@ def described(value: Any) -> str:
     return "an array" if isinstance(value, list) else "an object"
 
 
+class CleanRecords(NamedTuple):
+    """Consecutive records of which only missing headers and languages may be reported.
+
+    They take up `size` bytes. `lengths` and `ids` (hashes) are None where the header is missing, `headers` are fingerprints.
+    `changes` has the first record (from 0) of those that lack the same usual headers, of which each is a bit, and have the
+    same languages.
+    """
+
+    size: int
+    offsets: list[int]
+    counts: list[int]
+    lengths: list[int | None]
+    ids: list[int | None]
+    headers: list[int]
+    changes: list[tuple[int, int, str | None]]
+
+
 class Rows:
     """The records of a part in order: offset, lines, content-length, line in the file (from 1)."""
 
@@ -112,6 +137,13 @@ class Rows:
         self.counts.append(count)
         self.lengths.append(length)
         self.lines.append(line)
+
+    def extend(self, found: CleanRecords, line: int) -> None:
+        """Add consecutive records from a line on."""
+        self.offsets += found.offsets
+        self.counts += found.counts
+        self.lengths += [NO_LENGTH if length is None else length for length in found.lengths]
+        self.lines += range(line, line + len(found.offsets))
 
     def drop(self, number: int) -> None:
         """Forget the first ones."""
@@ -170,3 +202,51 @@ def usual_records(data: bytes) -> list[Record] | None:
     if not whole_lines or count_lines(data) not in (number, number - 1):
         return None
     return records if count_quotes(data) == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None
+
+
+def usual_clean_records(data: bytes, start: int, /) -> tuple[Any, ...] | None:
+    """Return the columns of `CleanRecords` for all lines if they are usual, or else for the first from an offset on."""
+    return (start == 0 and _all_clean(data)) or _all_clean(data[start : data.find(b"\n", start) + 1 or None])
+
+
+def _all_clean(data: bytes) -> tuple[Any, ...] | None:
+    records = usual_records(data)
+    if records is None or not are_right([record.headers for record in records]):
+        return None
+    if not all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records):
+        return None
+    headers = [record.headers for record in records]
+    missing = 1 << USUAL_HEADERS.index(LANGUAGES_HEADER)
+    changes, before = [], object()
+    for number, each in enumerate(headers):
+        if each.languages != before:
+            changes.append((number, missing if each.languages is None else 0, each.languages))
+            before = each.languages
+    given = [dict(zip(USUAL_HEADERS, astuple(each)[: 9 - (each.languages is None)], strict=False)) for each in headers]
+    return (
+        len(data),
+        [record.offset for record in records],
+        [record.nb_sentences for record in records],
+        [int(each.length) for each in headers],
+        [id_hash(each.id) for each in headers],
+        list(map(fingerprint, given)),
+        changes,
+    )
+
+
+found_clean: Callable[[bytes, int], tuple[Any, ...] | None] = usual_clean_records
+try:
+    from corpusfmt.formats import _native
+except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
+    pass
+else:
+
+    def found_clean(data: bytes, start: int, /) -> tuple[Any, ...] | None:
+        """Return the columns of `CleanRecords` for the lines from an offset on, up to the first that is not clean."""
+        return _native.records(memoryview(data)[start:])
+
+
+def clean_records(data: bytes, start: int) -> CleanRecords | None:
+    """Return the longest known run of clean records from a line's offset on, or None if a rule may fire on the first."""
+    found = found_clean(data, start)
+    return None if found is None else CleanRecords(*found)

@@ -269,14 +269,16 @@ class TextScan:
     def _double_encoding(self, block: Block) -> None:
         from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far
 
+        before, garbled = b"", False
         for number, byte, line in suspect_lines(block.data):
-            text = line.decode("utf-8", "replace")
-            if not is_garbled(text):
+            if line != before:  # the same lines recur
+                before, garbled = line, is_garbled(line)
+            if not garbled:
                 continue
             self._double_encoded_lines += 1
-            if self._double_encoded is None and (found := repair(text)):
-                before = len(text[: found.start].encode())
-                at = self._at(block.line + number, block.byte + byte + before, before + 1)
+            if self._double_encoded is None and (found := repair(text := line.decode("utf-8", "replace"))):
+                column = len(text[: found.start].encode())
+                at = self._at(block.line + number, block.byte + byte + column, column + 1)
                 self._double_encoded = at, found
 
     def _note(self, block: Block, found: Survey) -> None:

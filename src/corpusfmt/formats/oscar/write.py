@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import TEXT, Item, Loaded, Writer
@@ -24,9 +25,19 @@ from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter, facts_
 from corpusfmt.io.loading import TIME, kind_of_text
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.io.scan import split_at_empty_lines
+from corpusfmt.io.scan import count_lines, split_at_empty_lines
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
+
+try:
+    from corpusfmt.formats._native import pairs_of_rows
+except ImportError:  # no wheel for this platform and no compiler: the same bytes, more slowly
+
+    def pairs_of_rows(lines: bytes, language: bytes, line: int, /) -> tuple[bytes, bytes, int] | None:
+        """Return text and metadata without the end of the last document, and the next line; None for any doubt."""
+        del lines, language, line
+        return None
+
 
 #: The end of a document: the end of its last line, and a blank line.
 CANONICAL_TAIL = "\n\n"
@@ -120,6 +131,20 @@ class PartWriter:
         self._offset += document.lines + 1
         self.text_bytes += _text_bytes(document)
 
+    def add_batch(self, rows: RowBlock) -> int:
+        """Add documents of a 1.1 part if all were its records, and nothing in them has changed."""
+        made = pairs_of_rows(rows.data, rows.language.encode(), self._offset) if self._metadata else None
+        if self._metadata is None or made is None:
+            return 0
+        text, records, following = made
+        self.text_bytes += len(text) + (0 if self._offset else len(_TAIL))
+        self._text.write_pieces(text, _TAIL, 0)
+        self._metadata.write_pieces(records)
+        self._between = self._at_end = _TAIL
+        self._separates = True
+        self._offset = following
+        return count_lines(records)
+
     def finish(self) -> list[FileFacts]:
         """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
         self._text.write(self._at_end)
@@ -147,7 +172,8 @@ def _text_bytes(document: OscarText) -> int:
 def _item(document: Document) -> Item[OscarText]:
     own = provenance_of(document)
     text, lines, blank = _lines_of(document.text)
-    if _has_record(own):
+    has_record = _has_record(own)
+    if has_record:
         record = own["record"]
         found = changes(document, own)
         if found:
@@ -160,7 +186,7 @@ def _item(document: Document) -> Item[OscarText]:
         headers[BLANK_LINES_HEADER] = blank
     elif stale is not None and with_blank_lines(document.text, stale) != document.text:
         del headers[BLANK_LINES_HEADER]
-    tail = own.get("tail", CANONICAL_TAIL).encode() if _has_record(own) else _TAIL
+    tail = own.get("tail", CANONICAL_TAIL).encode() if has_record else _TAIL
     value = OscarText(text, lines, record, tail, tail == _TAIL)
     return Item(value, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
 
@@ -248,8 +274,15 @@ OSCAR_1_1 = Writer(
     loaded=_loaded,
     crawled=_crawled,
     text_bytes=_text_bytes,
+    batch=RowBlock,
+    add_batch=PartWriter.add_batch,
 )
 _TEXT_ALONE = replace(
-    OSCAR_1_1, item=_item_without_metadata, names=partial(_names, metadata=False), stem_kept=_stem_kept, line=_line
+    OSCAR_1_1,
+    item=_item_without_metadata,
+    names=partial(_names, metadata=False),
+    stem_kept=_stem_kept,
+    line=_line,
+    batch=None,
 )
 OSCAR_1_0 = replace(_TEXT_ALONE, deduplicated=replace(_TEXT_ALONE, names=_names_deduplicated))

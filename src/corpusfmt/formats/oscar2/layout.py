@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
 from corpusfmt.formats.rows.format import judge_others
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.sniff import first_row, first_row_has
+from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -116,10 +117,10 @@ UNREAD_FILE = RULES.finding(
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a file whose first row has content and WARC headers, and a folder whose first data file is one."""
+    """Claim a file whose first row has content and WARC headers, and a folder whose first file with rows is one."""
     if entry.kind == "directory":
-        listed = (each for each in walk(entry) if not is_hidden(each.path))
-        first = next((each for each in listed if _is_data(each) or each.path == "documents"), None)
+        listed = takewhile(lambda each: each.path != "documents", walk(entry))
+        first = first_with_rows(each for each in listed if _is_data(each) and not is_hidden(each.path))
     else:
         first = entry
     if first is None or not _is_data(first) or not first_row_has(first, "content", "warc_headers"):

@@ -13,12 +13,15 @@ from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_v
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
+from corpusfmt.io.jsonlines import decoded_text
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import RuleSet
 
 # Names that only conversions write.
 _OWN = (ROW, SYNTHETIC)
+# Rows without these names become documents in the simplest way.
+_SPECIAL = frozenset({*NAMED, *_OWN, "metadata"})
 # In another format, the name of metadata of OSCAR 1.1 would be taken for that.
 _OSCAR_NAME = re.compile(r"(?<![^/])([a-z]{2,3})_meta(?=[/_.])")
 # Of `Origin`: the name of the id, whether it is a number, what was made, and whether metadata is apart.
@@ -107,7 +110,12 @@ class ColumnRecords(Records):
         self.required = tuple(dict.fromkeys([fields.text, *(each.name for each in strings if len(each.path) == 1)]))
         self._values = [(each.path, each.kinds) for each in self.columns.values if each.name not in self.required]
         self._id = _path_to(fields.id)
+        # Unless it is in an object, or the text.
+        steps = self._id or ()
+        self._id_name = steps[0] if len(steps) == 1 and steps[0] != self.text else None
         self._url, self._created, self._language = map(_path_to, (fields.url, fields.created, fields.language))
+        paths = (self._id, self._url, self._created, self._language)
+        self.may_encode = options.encoded_texts and self.text not in {path[0] for path in paths if path}
         self._language_of_file = self.columns.language_of_path(_place(shard))
         self._source = options.reading.source or self.columns.name or self.source
         self._marks: dict[tuple[_Shape, bool], str | None] = {}
@@ -123,13 +131,14 @@ class ColumnRecords(Records):
             self.facts = self._fitting(rows[0])
         if not super().are_clean(rows):
             return False
-        if not all({type(value) for value in values_at(rows, path)} <= kinds for path, kinds in self._values):
+        if not all({*map(type, values_at(rows, path))} <= kinds for path, kinds in self._values):
             return False
         if self._id is None:
             return True
         first = self._id[0]
         with_id = rows if self.columns.needs_id else [row for row in rows if first in row]
-        return all(map(is_id, values_at(with_id, self._id)))
+        ids = values_at(with_id, self._id)
+        return all(ids) if {*map(type, ids)} == {str} else all(map(is_id, ids))
 
     def record(self, at: Location, row: Json) -> ColumnRecord:
         if self.facts is None:
@@ -155,32 +164,32 @@ class ColumnRecords(Records):
         """
         rest = dict(row)
         text: str = rest.pop(self.text)
-        path = self.id_path(row)
-        at_top = path is not None and len(path) == 1 and path[0] != self.text
-        identity = None if path is None else value_at(row, path)
-        if at_top and path is not None:
-            del rest[path[0]]
-        named = {name: rest.pop(name) for name in NAMED if name in rest and isinstance(rest[name], str)}
-        apart = row.get("metadata") if self.text != "metadata" else None
-        if isinstance(apart, dict):
-            del rest["metadata"]
-            metadata, extra = dict(apart), rest
-            displaced = {name: extra.pop(name) for name in [*extra] if not _may_be_extra(name, extra[name])}
-        else:
-            apart, metadata, extra, displaced = None, rest, {}, {}
-        covered = {name: metadata.pop(name) for name in _OWN if name in metadata}
+        id_name = self._id_name if self._id_name in rest else None
+        identity = self.id_of(row) if id_name is None else rest.pop(id_name)
+        named: Json = {}
+        metadata: Json = rest
+        extra: Json = {}
+        displaced: Json = {}
+        covered: Json = {}
+        if not _SPECIAL.isdisjoint(rest):
+            named = {name: rest.pop(name) for name in NAMED if name in rest and isinstance(rest[name], str)}
+            if isinstance(rest.get("metadata"), dict):
+                metadata, extra = dict(rest.pop("metadata")), rest
+                displaced = {name: extra.pop(name) for name in [*extra] if not _may_be_extra(name, extra[name])}
+            covered = {name: metadata.pop(name) for name in _OWN if name in metadata}
+        is_apart = metadata is not rest
         made = self._make(row, named, metadata)
-        shape = (path[0] if at_top and path is not None else None, isinstance(identity, int), made, apart is not None)
+        shape = (id_name, isinstance(identity, int), made, is_apart)
         mark = self._mark(shape, displaced, covered, bool(metadata))
         if identity is None:
-            identity = f"{self.shard.name}:{number}:{xxh3_64_hexdigest(text.encode())}"
+            identity = f"{self.shard.name}:{number}:{xxh3_64_hexdigest(decoded_text(text).encode())}"
             metadata[SYNTHETIC] = True
         if mark is None:
             metadata |= covered
         else:
             metadata[ROW] = mark
         lang = language_in(metadata)
-        whole = metadata if metadata or apart is not None else None
+        whole = metadata if metadata or is_apart else None
         return Document(str(identity), text, **named, lang=lang, metadata=whole, extra=extra)
 
     def _make(self, row: Json, named: dict[str, str], metadata: Json) -> tuple[str, ...]:

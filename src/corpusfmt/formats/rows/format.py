@@ -15,7 +15,7 @@ from corpusfmt.formats.parts import ROOT_FILES, Writer
 from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
-from corpusfmt.formats.sniff import first_row_has, other_shape
+from corpusfmt.formats.sniff import first_row_has, first_with_rows, other_shape
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
@@ -106,7 +106,7 @@ class _Files(Struct, frozen=True):
 
     def detect(self, entry: Entry) -> Detection | None:
         listed = walk(entry) if entry.kind == "directory" else iter([entry])
-        first = next(filter(self.is_data, listed), None)
+        first = first_with_rows(filter(self.is_data, listed))
         of_dolma = None if "id" in self.fields else "id"
         if first is None or not first_row_has(first, *self.fields, without=of_dolma):
             return None

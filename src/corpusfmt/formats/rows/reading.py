@@ -37,7 +37,7 @@ class Rows(Struct, frozen=True):
         with within_limits(judge, entry.path):
             file = RowFile(entry, judge, options)
             whole = True
-            for found in _scanned(file, records):
+            for found in _scanned(file, records.clean):
                 if isinstance(found, LongLine):
                     judge.report(*file.too_long(found))
                     whole = False
@@ -58,7 +58,7 @@ class Rows(Struct, frozen=True):
         of_file = self._fresh_judge(shard, options)
         file = RowFile(shard.files[ROWS], of_file, options)
         number = 0
-        for found in _scanned(file, records):
+        for found in _scanned(file, records.fit):
             if isinstance(found, list):
                 for row in found:
                     number += 1
@@ -89,21 +89,21 @@ def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
     return (Rejected(each, raw) for each in judge.tally.findings if each.severity is Severity.ERROR)
 
 
-def _scanned(file: RowFile, records: Records) -> Iterator[list[Json] | Run | LongLine]:
-    """Yield the rows of a file in order; clean rows are decoded."""
+def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[list[Json] | Run | LongLine]:
+    """Yield the rows of a file in order; those that are accepted are decoded."""
     for block in file.blocks():
         if isinstance(block, LongLine):
             yield block
             continue
         line = block.line
         for start, data in pieces(block.data, _PIECE):
-            clean = records.clean(data)
-            if clean is not None:
-                yield clean
-                line += len(clean)
+            accepted = accept(data)
+            if accepted is not None:
+                yield accepted
+                line += len(accepted)
                 continue
             for run in runs(Block(data, line, block.byte + start)):
-                alone = records.clean(run.data)
+                alone = accept(run.data)
                 yield alone * run.count if alone else run
                 line += run.count
 

@@ -14,7 +14,7 @@ from xxhash import xxh3_64_hexdigest
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
-from corpusfmt.io.jsonlines import AnyJson, decoded_lines
+from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines, encoded_texts
 from corpusfmt.io.scan import count_quotes, double_encoding_at
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
@@ -110,7 +110,7 @@ def judged_row(
     return row
 
 
-_STRINGS = {str}
+_STRINGS = {str, EncodedText}
 _decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 _encode = msgspec.json.Encoder().encode
 
@@ -128,10 +128,12 @@ class Records(ABC):
         self.options = options
         #: What a check leaves for the judgement of all files.
         self.facts: Any = None
+        #: Whether the texts of rows may stay encoded.
+        self.may_encode = False
 
     def are_clean(self, rows: list[Json]) -> bool:
         """Return whether no rule of the format can fire on these rows."""
-        return all({type(row.get(name)) for row in rows} <= _STRINGS for name in self.required)
+        return all({*map(type, [row.get(name) for row in rows])} <= _STRINGS for name in self.required)
 
     @abstractmethod
     def document(self, row: Json, number: int) -> Document:
@@ -147,17 +149,23 @@ class Records(ABC):
 
     def clean(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire."""
-        if double_encoding_at(data, 0, True) >= 0:
-            return None
-        rows = decoded_lines(_decode, data)
-        if rows is None or not self.are_clean(rows):
-            return None
+        return self.fit(data) if double_encoding_at(data, 0, True) < 0 else None
+
+    def fit(self, data: bytes) -> list[Json] | None:
+        """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
+        apart = encoded_texts(_decode, data, self.text) if self.may_encode else None
+        if apart is None:
+            rows = decoded_lines(_decode, data)
+            if rows is None:
+                return None
+            apart = [row.pop(self.text, None) for row in rows], rows
+        texts, rows = apart
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
-        texts = [row.pop(self.text) for row in rows]
-        quotes = count_quotes(_encode(rows)) + 4 * len(rows)
+        if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
+            return None
         for row, text in zip(rows, texts, strict=True):
             row[self.text] = text
-        return rows if quotes == count_quotes(data) else None
+        return rows if self.are_clean(rows) else None
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""

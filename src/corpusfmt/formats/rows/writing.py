@@ -9,8 +9,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.loading import Columns
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
@@ -31,7 +33,8 @@ def fields_of(document: Document) -> Json:
         row["metadata"] = document.metadata
     if document.attributes is not None:
         row["attributes"] = document.attributes
-    row.update(document.extra)
+    if document.extra:
+        row.update(document.extra)
     return row
 
 
@@ -58,6 +61,18 @@ def text_bytes(row: Row) -> int:
     return len(json_line(row.fields))
 
 
+# More than any date and time, encoded.
+_LONG = 400
+_ANY_TEXT = "a text"
+
+
+def _shorten_text(fields: Json) -> None:
+    """Put another text in the place of an encoded one, so that the row has the same columns."""
+    text = fields.get("text")
+    if isinstance(text, EncodedText):
+        fields["text"] = _ANY_TEXT if memoryview(text).nbytes > _LONG else decoded_text(text)
+
+
 class RowsWriter:
     """Writes JSON Lines to open files: documents, and each attribute set."""
 
@@ -69,12 +84,22 @@ class RowsWriter:
     def add(self, row: Row) -> None:
         line = json_line(row.fields)
         self._documents.write(line)
+        _shorten_text(row.fields)
         self._columns.note(row.fields, len(line))
         self.text_bytes += len(line)
+        if not self._sets:
+            return
         for stream, columns, text in zip(self._sets, self._set_columns, row.beside, strict=True):
             data = text.encode() + b"\n"
             stream.write(data)
             columns.note(_decoded(data), len(data))
+
+    def add_batch(self, rows: EncodedRows) -> int:
+        """Add documents without attribute sets."""
+        self._documents.write_pieces(rows.data)
+        self._columns.note_alike(rows.like, rows.data)
+        self.text_bytes += len(rows.data)
+        return len(rows.names)
 
     def finish(self) -> list[FileFacts]:
         """End the streams; return size, digest and columns of each file."""

@@ -10,6 +10,8 @@ import msgspec
 
 T = TypeVar("T")
 
+_CACHE_KIB = 256
+
 
 class Ranked(Mapping[str, T], Generic[T]):
     """Items by key, in the order of their ranks (name, path, key), in a temporary database."""
@@ -21,6 +23,8 @@ class Ranked(Mapping[str, T], Generic[T]):
         # Without a name it is a file that ends with this process. Shared with no other, it needs no journal.
         self._table = sqlite3.connect("", isolation_level=None)
         self._table.execute("PRAGMA journal_mode = OFF")
+        # Neither many pages nor a sort is kept in memory: a run has several of these.
+        self._table.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
         self._table.execute("CREATE TABLE item (key BLOB PRIMARY KEY, name BLOB, path BLOB, item BLOB) WITHOUT ROWID")
         # Those with names that are not UTF-8.
         self._odd: dict[str, T] = {}

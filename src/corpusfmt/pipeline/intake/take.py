@@ -270,7 +270,9 @@ class Intake(Struct):
         self._share_model()
         load = chosen.classifier.loader()
         argument = ProcessTask(entry, container, chosen.recipe, self._addresses, load, chosen.steps)
-        return StageTask(arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input))
+        return StageTask(
+            arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input), arrival.input.size
+        )
 
     def _end(self, arrival: Arrival, result: Taken) -> None:
         self._running.discard(arrival.input.key)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-import msgspec
-
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts, facts_of_bytes
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME
 from corpusfmt.model import Json
@@ -52,7 +51,7 @@ def seal(
     written = {
         "stats.json": _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
-        "croissant.json": _pretty(description),
+        "croissant.json": pretty(description),
         CARD: card_of(release, card),
     }
     for name, data in written.items():
@@ -63,7 +62,3 @@ def seal(
 
 def _text(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
-
-
-def _pretty(value: Json) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from corpusfmt._version import VERSION
 from corpusfmt.formats.general import barred
 from corpusfmt.io.digests import facts_of
-from corpusfmt.io.paths import Entry, entry_of, is_hidden, walk
+from corpusfmt.io.paths import COPY_HERE, Entry, entry_of, is_hidden, refuse_remote, walk
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.manifest.model import NAME, Manifest
@@ -114,6 +114,8 @@ def made_of(manifest: Manifest, request: Request) -> Made:
 
 
 def _same_model(expected: _Model, path: str | None) -> Classifier:
+    if path is not None:
+        refuse_remote(path, "the model", COPY_HERE)
     try:
         found = Classifier(path, backend=expected.backend, remember=True)
     except LangidError as error:

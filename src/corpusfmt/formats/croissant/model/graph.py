@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, TypeVar
@@ -57,18 +56,16 @@ _REMOVED = {name: term for term in REMOVED_TERMS for name in (term, f"sc:{local_
 _NONE: list[Value] = []
 
 
-@dataclass(eq=False)
 class View:
     """A node in its role. Croissant terms that `@vocab` turned into schema.org's are read as Croissant's."""
 
-    node: Node
-    description: Description
-    parent: View | None = None
-    shape: Shape = field(default=DATASET, repr=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, node: Node, description: Description, parent: View | None, shape: Shape) -> None:
+        self.node = node
+        self.description = description
+        self.parent = parent
+        self.shape = shape
         #: The values by property. Few descriptions have terms that fell.
-        self.values = _as_meant(self.node.values) if self.description.has_fallen else self.node.values
+        self.values = _as_meant(node.values) if description.has_fallen else node.values
 
     def all(self, name: str) -> list[Value]:
         """Return the values of a property."""
@@ -130,7 +127,7 @@ class View:
         index = self.node.pointer.rpartition("/")[2]
         return f"{role}[{index}]" if index.isdigit() else role
 
-    @property
+    @cached_property
     def title(self) -> str:
         """This node and those that contain it: `recordSet "ratings" › field "ratings/user_id"`."""
         titles = [self.label]
@@ -172,11 +169,12 @@ class Element(View):
     """A node that others name: a FileObject, FileSet, RecordSet or Field."""
 
 
-@dataclass(eq=False)
 class Resource(Element):
     """A FileObject or FileSet; `manifests` are the containers that are a DataSource."""
 
-    manifests: list[DataSource] = field(default_factory=list)
+    def __init__(self, node: Node, description: Description, parent: View, shape: Shape) -> None:
+        super().__init__(node, description, parent, shape)
+        self.manifests: list[DataSource] = []
 
     @property
     def containers(self) -> list[Value]:
@@ -200,14 +198,15 @@ def identity_of(value: Any) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-@dataclass(eq=False)
 class RecordSet(Element):
     """A record set; `fields` are the top-level ones, `annotations` describe whole records."""
 
-    fields: list[Field] = field(default_factory=list)
-    annotations: list[Field] = field(default_factory=list)
-    _columns: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
-    _values: dict[Field, frozenset[str]] = field(default_factory=dict)
+    def __init__(self, node: Node, description: Description, parent: View, shape: Shape) -> None:
+        super().__init__(node, description, parent, shape)
+        self.fields: list[Field] = []
+        self.annotations: list[Field] = []
+        self._columns: dict[str, dict[str, dict[str, Any]]] = {}
+        self._values: dict[Field, frozenset[str]] = {}
 
     @property
     def every_field(self) -> Iterator[Field]:
@@ -293,17 +292,20 @@ class RecordSet(Element):
         return found if len(found) == len(self.keys) else []
 
 
-@dataclass(eq=False)
 class Field(Element):
     """A field, nested or not. `is_parent_field` marks values of parentField, which may be an untyped shorthand."""
 
-    sub_fields: list[Field] = field(default_factory=list)
-    annotations: list[Field] = field(default_factory=list)
-    parent_fields: list[Field] = field(default_factory=list)
-    sources: list[DataSource] = field(default_factory=list)
-    references: list[DataSource] = field(default_factory=list)
-    is_parent_field: bool = field(kw_only=True)
-    is_annotation: bool = field(kw_only=True)
+    def __init__(
+        self, node: Node, description: Description, parent: View, *, is_parent_field: bool, is_annotation: bool
+    ) -> None:
+        super().__init__(node, description, parent, FIELD)
+        self.sub_fields: list[Field] = []
+        self.annotations: list[Field] = []
+        self.parent_fields: list[Field] = []
+        self.sources: list[DataSource] = []
+        self.references: list[DataSource] = []
+        self.is_parent_field = is_parent_field
+        self.is_annotation = is_annotation
 
     @property
     def record_set(self) -> RecordSet | None:
@@ -346,13 +348,14 @@ class Field(Element):
         return raw
 
 
-@dataclass(eq=False)
 class DataSource(View):
     """A source or a reference: a DataSource object, or a plain reference (`short_form`)."""
 
-    short_form: bool = False
-    extracts: list[Extract] = field(default_factory=list)
-    transforms: list[Transform] = field(default_factory=list)
+    def __init__(self, node: Node, description: Description, parent: View, *, short_form: bool) -> None:
+        super().__init__(node, description, parent, DATA_SOURCE)
+        self.short_form = short_form
+        self.extracts: list[Extract] = []
+        self.transforms: list[Transform] = []
 
     @property
     def reads_lines(self) -> bool:
@@ -624,7 +627,7 @@ class Description:
             if node is None:
                 continue
             is_annotation = name == "cr:annotation"
-            view = Field(node, self, holder, FIELD, is_parent_field=parent_field, is_annotation=is_annotation)
+            view = Field(node, self, holder, is_parent_field=parent_field, is_annotation=is_annotation)
             self.views[id(node)] = view
             found.append(view)
             self._sources(view, "cr:source", view.sources)
@@ -650,13 +653,13 @@ class Description:
             if isinstance(value, Literal):
                 if isinstance(value.value, str) and name == "cr:source":  # the table has "DataSource or URL"
                     stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
-                    found.append(DataSource(stand_in, self, view, DATA_SOURCE, short_form=True))
+                    found.append(DataSource(stand_in, self, view, short_form=True))
                 self.references.append(Reference(view, name, value, allowed))
                 continue
             found.append(self._source(view, name, value, allowed))
 
     def _source(self, view: View, name: str, value: Node, allowed: tuple[str, ...]) -> DataSource:
-        source = DataSource(value, self, view, DATA_SOURCE, short_form=value.is_reference)
+        source = DataSource(value, self, view, short_form=value.is_reference)
         for target, each in [] if source.short_form else source.targets:
             self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
         if source.short_form or not source.targets:

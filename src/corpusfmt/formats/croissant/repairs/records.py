@@ -237,16 +237,16 @@ def _record_set(draft: Draft, pointer: str) -> RecordSet | None:
 
 @repairs("CRO504")
 def _null_where_absent(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    record_set = _record_set(draft, pointer)
+    record_set, message = _record_set(draft, pointer), finding.message
     for each in record_set.fields if record_set is not None else ():
-        name = each.node.written_id if isinstance(each.node.written_id, str) else each.id
-        if name is None or record_set is None or not finding.message.startswith(f"{each.title}:"):
+        if record_set is None or not message.startswith(f"{each.title}:"):
             continue
+        name = each.node.written_id if isinstance(each.node.written_id, str) else each.id
         present = record_set.column(each)
         for place, row in record_set.rows or ():
             # An unknown key may be a misspelling of this one: a null would replace its value.
             is_clear = isinstance(row, dict) and all(key in draft.ids or key[:1] == "@" for key in row)
-            if present and is_clear and place not in present:
+            if name is not None and present and is_clear and place not in present:
                 yield draft.insert(place, name, None)
 
 
@@ -282,9 +282,9 @@ def _cast(value: Any, each: Field, spelled: str) -> Any:
 
 @repairs("CRO506", "CRO511")
 def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    record_set = _record_set(draft, pointer)
+    record_set, message = _record_set(draft, pointer), finding.message
     for each in record_set.fields if record_set is not None else ():
-        if record_set is None or not finding.message.startswith(each.title):
+        if record_set is None or not message.startswith(each.title):
             continue
         for place, value in record_set.column(each, "cr:data" if finding.code == "CRO506" else "cr:examples").items():
             row = draft.object_at(place)

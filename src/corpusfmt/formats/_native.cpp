@@ -1,0 +1,823 @@
+// Fast accept: which rows of Dolma and of OSCAR's metadata are certainly clean, and the values that pair them.
+//
+// One pass reads each row with a parser that is stricter than JSON where JSON leaves room: a row that it accepts is
+// strict UTF-8 and strict JSON, has no name twice in one object and no number beyond 64 bits, and breaks none of the
+// rules on documents, attributes or records, except those on spans, on missing headers and languages, and on texts that are
+// marked since they may be encoded twice. Other rows may still be correct: the rules judge them, with message and place.
+// Therefore every doubt is a "no" here, and hash collisions, deep nesting or numbers near the limits need no more care.
+//
+// Define CORPUSFMT_WITHOUT_PYTHON to compile the parser alone, as the fuzzing harness does.
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+#include "../_python.hpp"
+#endif
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "../_double_encoding.hpp"
+#include "../_utf8.hpp"
+#include "../_xxh64.hpp"
+
+namespace corpusfmt {
+
+// --------------------------------------------------------------------------------------------------------------- JSON
+
+constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
+// What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
+enum Kind : uint16_t {
+    kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
+    kNull = 256, kBool = 512, kEmpty = 1024,
+};
+constexpr uint64_t kAllKinds = 2047;
+
+constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
+
+// Whether one of eight bytes ends a stretch of plain text.
+constexpr bool any_ends_plain_text(uint64_t bytes) {
+    const uint64_t control_or_quote = (bytes ^ in_each_byte(2)) - in_each_byte(0x21);  // the 2 moves the quote next to them
+    const uint64_t backslash = (bytes ^ in_each_byte('\\')) - in_each_byte(1);
+    return ((control_or_quote | backslash) & ~bytes & in_each_byte(0x80)) != 0;
+}
+
+// The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
+inline const char* end_of_plain_text(const char* at, const char* end) {
+    uint64_t bytes;
+    while (static_cast<size_t>(end - at) >= sizeof(bytes)) {
+        std::memcpy(&bytes, at, sizeof(bytes));
+        if (any_ends_plain_text(bytes)) break;
+        at += sizeof(bytes);
+    }
+    while (!kEndsPlainText[static_cast<unsigned char>(*at)]) ++at;
+    return at;
+}
+
+// What a backslash may precede, apart from u, and what it means.
+constexpr std::string_view kEscapes = "bfnrt\"\\/", kMeanings = "\b\f\n\r\t\"\\/";
+
+// The code unit that four hexadecimal digits represent; negative if one is not such a digit.
+inline int unit_at(const char* digits) {
+    unsigned unit = 0;
+    return std::from_chars(digits, digits + 4, unit, 16).ptr == digits + 4 ? static_cast<int>(unit) : -1;
+}
+
+inline void append_utf8(std::string& text, int character) {
+    constexpr int kLeads[] = {0, 0xC0, 0xE0, 0xF0};
+    int left = (character >= 0x80) + (character >= 0x800) + (character >= 0x10000);
+    text += static_cast<char>(kLeads[left] | character >> 6 * left);
+    while (left-- > 0) text += static_cast<char>(0x80 | (character >> 6 * left & 0x3F));
+}
+
+constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
+inline uint64_t mixed(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * kFactor;
+    return hash ^ hash >> 32;
+}
+
+// Appends the text of a flawless string, which is `raw` between quotation marks.
+inline void append_text(std::string& text, std::string_view raw) {
+    for (;;) {
+        const size_t plain = std::min(raw.find('\\'), raw.size());
+        text.append(raw, 0, plain);
+        if (plain == raw.size()) return;
+        size_t read = 2;
+        if (raw[plain + 1] != 'u') {
+            text += kMeanings[kEscapes.find(raw[plain + 1])];
+        } else {
+            int character = unit_at(raw.data() + plain + 2);
+            read = 6;
+            if (character >= 0xD800 && character <= 0xDBFF) {
+                character = 0x10000 + ((character - 0xD800) << 10) + (unit_at(raw.data() + plain + 8) - 0xDC00);
+                read = 12;
+            }
+            append_utf8(text, character);
+        }
+        raw.remove_prefix(plain + read);
+    }
+}
+
+// ------------------------------------------------------------------------------------------------------ Kinds of text
+
+// The same as `is_timestamp` of the rules.
+inline bool is_timestamp(std::string_view text) {
+    constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    const auto byte = [&](size_t at) { return at < text.size() ? text[at] : '\0'; };
+    const auto pair = [&](size_t at) {
+        return is_digit(byte(at)) && is_digit(byte(at + 1)) ? (byte(at) - '0') * 10 + byte(at + 1) - '0' : -1;
+    };
+    const auto is_within = [&](size_t at, int most) { return pair(at) >= 0 && pair(at) <= most; };
+    const int century = pair(0), year = pair(2), month = pair(5);
+    if (century < 0 || year < 0 || byte(4) != '-' || month < 1 || month > 12 || byte(7) != '-') return false;
+    const bool is_leap = year % 4 == 0 && (year != 0 || century % 4 == 0);
+    if (!is_within(8, kDays[month - 1] + (month == 2 && is_leap ? 1 : 0)) || pair(8) == 0) return false;
+    if (text.size() == 10) return true;
+    if (byte(10) != 'T' && byte(10) != 't' && byte(10) != ' ') return false;
+    if (!is_within(11, 23) || byte(13) != ':' || !is_within(14, 59)) return false;
+    size_t at = 16;
+    if (byte(at) == ':') {
+        if (!is_within(17, 60)) return false;
+        at = 19;
+        if (byte(at) == '.' || byte(at) == ',') {
+            while (is_digit(byte(++at))) {}
+            if (at == 20) return false;
+        }
+    }
+    if (byte(at) == '+' || byte(at) == '-') {
+        if (!is_within(at + 1, 23)) return false;
+        at += 3;
+        if (at == text.size()) return true;
+        if (byte(at) == ':') ++at;
+        return is_within(at, 59) && at + 2 == text.size();
+    }
+    if (byte(at) == 'Z' || byte(at) == 'z') ++at;
+    return at == text.size();
+}
+
+inline Kind kind_of_timestamp(std::string_view raw) {
+    if (raw.size() > 19 && (raw[19] == '.' || raw[19] == ',')) return kText;
+    const bool usual = raw.size() == 20 && raw[10] == 'T' && raw[17] < '6' && raw[19] == 'Z';
+    return (usual || raw.size() == 10) && raw.substr(0, 4) != "0000" ? kTime : kUnsure;
+}
+
+// What a loader may take a text for that begins with a digit or a minus sign.
+inline Kind kind_of_number(std::string_view raw) {
+    if (is_timestamp(raw)) return kind_of_timestamp(raw);
+    const auto in_number = [](char byte) { return is_digit(byte) || byte == '.' || (byte | 0x20) == 'e' || byte == ' '; };
+    const auto odd = std::find_if_not(raw.begin() + 1, raw.end(), in_number);
+    if (odd == raw.end()) return std::all_of(raw.begin(), raw.end(), is_digit) ? kNumber : kUnsure;
+    if (*odd == '\\' || (raw.size() > 7 && raw[4] == '-' && raw[7] == '-')) return kUnsure;
+    return (*odd == '-' || *odd == '+') && (odd[-1] | 0x20) == 'e' ? kUnsure : kText;
+}
+
+// Whether the first eight bytes are those of a word and not of a number: a letter other than e, and no escape.
+inline bool begins_like_word(std::string_view raw) {
+    uint64_t bytes;
+    if (raw.size() < sizeof(bytes)) return false;
+    std::memcpy(&bytes, raw.data(), sizeof(bytes));
+    const auto zeros = [](uint64_t word) { return (word - in_each_byte(1)) & ~word & in_each_byte(0x80); };  // and a 1 after one
+    const uint64_t letters = bytes << 1 & in_each_byte(0x80) & ~zeros((bytes | in_each_byte(0x20)) ^ in_each_byte('e'));
+    return (letters != 0) & (zeros(bytes ^ in_each_byte('\\')) == 0);
+}
+
+inline std::string_view without_space(std::string_view raw) {  // nor escapes of space, at its beginning
+    const auto is_escape = [&] { return raw.size() > 1 && raw[0] == '\\' && (raw[1] == 'n' || raw[1] == 't' || raw[1] == 'r'); };
+    while (raw.substr(0, 1) == " " || is_escape()) raw.remove_prefix(raw[0] == ' ' ? 1 : 2);
+    return raw;
+}
+
+constexpr std::string_view kFirstOfValues = "-0123456789tfnNI [{\\";
+constexpr auto kBeginsValue = bytes_that([](unsigned byte) { return kFirstOfValues.find(static_cast<char>(byte)) != kFirstOfValues.npos; });
+
+// What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`. One branch does for most texts.
+inline Kind kind_of_text(std::string_view raw) {
+    const char first = raw.empty() ? 'a' : raw[0];
+    if ((!kBeginsValue[static_cast<unsigned char>(first)]) | (is_digit(first) & begins_like_word(raw))) return kText;
+    if (is_digit(first) || (first == '-' && !begins_like_word(raw))) return kind_of_number(raw);
+    const std::string_view start = raw.substr(0, first == 'N' ? 3 : 4), words = "true fals null NaN Infi -Inf", others = " [{\\";
+    if (others.find(first) == others.npos) return words.find(start) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
+    if (const auto bare = without_space(raw); bare.size() < raw.size()) return kind_of_text(bare) == kText ? kText : kUnsure;
+    if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
+    if (first == '\\' && raw[1] != '"') return kText;
+    const std::string_view end = raw.substr(raw.size() - std::min<size_t>(raw.size(), 6));
+    return end.find('\\') != end.npos || end.find_last_of("]} ") == end.size() - 1 ? kUnsure : kText;
+}
+
+// --------------------------------------------------------------------------------------------------------- The parser
+
+struct String {
+    std::string_view raw;  // between the quotation marks
+    size_t saved = 0;      // the number of characters that escapes add to the raw text
+    bool accents = false;  // whether escapes represent characters from U+00C0 to U+00FF
+};
+
+struct Number {
+    bool negative = false, integer = true;
+    uint64_t magnitude = 0;  // of an integer
+    const char *begin = nullptr, *end = nullptr;  // without the sign
+    int64_t decimals = 0;  // without an exponent
+
+    // The same as `Looking` finds, or `kUnsure`.
+    Kind kind() const {
+        const auto is_exact = [&] { return static_cast<uint64_t>(static_cast<double>(magnitude)) == magnitude; };
+        if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
+        if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
+#ifdef __cpp_lib_to_chars
+        double value;
+        if (std::from_chars(begin, end, value).ec == std::errc() && value < 1e5) {
+            return std::round(value * 1e10) / 1e10 != value ? kLong : std::floor(value) == value ? kWhole : kFraction;
+        }
+#endif
+        return kUnsure;
+    }
+};
+
+// Reads JSON values from valid UTF-8. Each function reads one thing and returns whether it is flawless.
+//
+// A control character must follow: no string, number or space goes past it.
+class Parser {
+  public:
+    // `end` is the place of a control character after the rows to read.
+    Parser(const char* end, bool sampling) : sampling(sampling), end_(end) {}
+
+    const bool sampling;  // whether shapes are asked for
+
+    void start(const char* row) {
+        at_ = row;
+        names_.clear();
+        shape_ = 0;
+        unsure_ = false;
+    }
+
+    // Equal for rows with the same names and kinds of values in the same places, those of a list taken together; or 0.
+    uint64_t shape() const { return unsure_ ? 0 : shape_; }
+
+    const char* at() const { return at_; }
+
+    bool skip_space() {
+        while (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') ++at_;
+        return true;
+    }
+
+    bool take(char byte) {
+        if (*at_ != byte) return false;
+        ++at_;
+        return true;
+    }
+
+    // Adds a kind of value to the shape of the row.
+    bool see(uint64_t what) {
+        shape_ += what;
+        unsure_ |= what == kUnsure;
+        return true;
+    }
+
+    bool string(String& found) { return quoted(found) && (!sampling || see(kind_of_text(found.raw))); }
+
+    bool quoted(String& found) {
+        if (!take('"')) return false;
+        const char* const begin = at_;
+        found.saved = 0;
+        found.accents = false;
+        for (;;) {
+            at_ = end_of_plain_text(at_, end_);
+            if (*at_ == '"') break;
+            if (!take('\\') || !escape(found)) return false;
+        }
+        found.raw = {begin, static_cast<size_t>(at_++ - begin)};
+        return true;
+    }
+
+    // The text of a string. It lives as long as the parser and the bytes that it reads.
+    std::string_view text_of(const String& string) {
+        if (string.saved) append_text(decoded_.emplace_back(), string.raw);
+        return string.saved ? std::string_view(decoded_.back()) : string.raw;
+    }
+
+    // Integers must fit into 64 bits, other numbers must be finite as a double and have no more digits than it keeps.
+    bool number(Number& found) {
+        found = Number{};
+        found.negative = take('-');
+        found.begin = at_;
+        while (is_digit(*at_)) found.magnitude = found.magnitude * 10 + static_cast<uint64_t>(*at_++ - '0');
+        const auto digits = static_cast<int64_t>(at_ - found.begin);
+        if (digits == 0 || (digits > 1 && *found.begin == '0')) return false;
+        int64_t significant = *found.begin == '0' ? 0 : digits, exponent = 0;
+        if (take('.')) {
+            found.integer = false;
+            const char* const fraction = at_;
+            while (is_digit(*at_)) ++at_;
+            if (at_ == fraction) return false;
+            found.decimals = at_ - fraction;
+            significant += at_ - (significant ? fraction : std::find_if(fraction, at_, [](char digit) { return digit != '0'; }));
+        }
+        if (*at_ == 'e' || *at_ == 'E') {
+            ++at_;
+            found.integer = false;
+            found.decimals = 0;
+            if (!read_exponent(exponent)) return false;
+        }
+        found.end = at_;
+        if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
+        return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
+    }
+
+    bool value(int levels) {
+        String text;
+        Number found;
+        switch (*at_) {
+            case '"': return string(text);
+            case '{': return object(levels, [&](std::string_view) { return value(levels - 1); });
+            case '[': return list(levels);
+            case 't': return word("true");
+            case 'f': return word("false");
+            case 'n': return word("null");
+            default: return number(found) && (!sampling || see(found.kind()));
+        }
+    }
+
+    // Calls `member` with each name; it must read the value.
+    template <typename Member>
+    bool object(int levels, Member member) {
+        if (levels == 0 || !take('{')) return false;
+        const size_t first = names_.size();
+        skip_space();
+        if (take('}')) return see(kEmpty);
+        do {
+            String name;
+            if (!skip_space() || !quoted(name)) return false;
+            const std::string_view text = text_of(name);
+            const uint64_t hash = Xxh64::of(text);
+            if (names_.size() - first < kFew && std::find(names_at(first), names_.end(), hash) != names_.end()) return false;
+            names_.push_back(hash);
+            if (sampling) shape_ = (shape_ ^ hash) * kFactor;
+            if (!(skip_space() && take(':') && skip_space() && member(text) && skip_space())) return false;
+        } while (take(','));
+        shape_ = mixed(shape_, '}');
+        if (names_.size() - first > kFew) {  // those were not compared
+            std::sort(names_at(first), names_.end());
+            if (std::adjacent_find(names_at(first), names_.end()) != names_.end()) return false;
+        }
+        names_.resize(first);
+        return take('}');
+    }
+
+    // Calls `item` for each item; it must read the item.
+    template <typename Item>
+    bool array(int levels, Item item) {
+        if (levels == 0 || !take('[')) return false;
+        skip_space();
+        if (take(']')) return true;
+        do {
+            if (!(skip_space() && item() && skip_space())) return false;
+        } while (take(','));
+        return take(']');
+    }
+
+    bool follows(std::string_view expected) {
+        return std::all_of(expected.begin(), expected.end(), [&](char byte) { return take(byte); });
+    }
+
+    bool word(std::string_view expected) { return see(expected[0] == 'n' ? kNull : kBool) && follows(expected); }
+
+  private:
+    static constexpr int64_t kDigitsOfDoubles = 308;  // any number below 10^308 is finite
+    static constexpr int64_t kDigitsKept = 17;  // a double keeps no more
+    static constexpr int64_t kDigitsOfIntegers = 19;  // any number below 10^19 fits, if it is not negative
+    static constexpr int64_t kHugeExponent = 1'000'000;
+    static constexpr size_t kFew = 24;
+
+    // An array of any values. Its shape is that of the different ones, if they are simple, or else of all but repeated ones.
+    bool list(int levels) {
+        uint64_t before = shape_, kinds = 0, last = 0;
+        const auto item = [&] {
+            shape_ = 0;
+            if (!value(levels - 1)) return false;
+            if (shape_ <= kAllKinds) kinds |= shape_;
+            else if (shape_ != last) before = mixed(before, last = shape_);
+            return true;
+        };
+        if (!array(levels, item)) return false;
+        shape_ = mixed(before ^ ']', kinds);
+        return true;
+    }
+
+    bool read_exponent(int64_t& exponent) {
+        const bool negative = *at_ == '-';
+        if (*at_ == '-' || *at_ == '+') ++at_;
+        const char* const begin = at_;
+        for (; is_digit(*at_); ++at_) exponent = std::min(exponent * 10 + (*at_ - '0'), kHugeExponent);
+        if (negative) exponent = -exponent;
+        return at_ != begin;
+    }
+
+    // One character's escape, after its backslash; surrogates must come in pairs.
+    bool escape(String& found) {
+        const char kind = *at_;
+        if (kind != 'u') {
+            if (kEscapes.find(kind) == std::string_view::npos) return false;
+            ++at_;
+            found.saved += 1;
+            return true;
+        }
+        int unit = unit_at(++at_);
+        if (unit < 0) return false;
+        at_ += 4;
+        found.saved += 5;
+        found.accents |= unit >= 0xC0 && unit <= 0xFF;
+        if (unit < 0xD800 || unit > 0xDFFF) return true;
+        if (unit > 0xDBFF || !take('\\') || !take('u')) return false;
+        unit = unit_at(at_);
+        if (unit < 0xDC00 || unit > 0xDFFF) return false;
+        at_ += 4;
+        found.saved += 6;
+        return true;
+    }
+
+    std::vector<uint64_t>::iterator names_at(size_t first) { return names_.begin() + static_cast<std::ptrdiff_t>(first); }
+
+    const char* at_ = nullptr;
+    const char* const end_;
+    std::vector<uint64_t> names_;  // hashes of the names of all open objects
+    uint64_t shape_ = 0;
+    bool unsure_ = false;
+    std::deque<std::string> decoded_;
+};
+
+// --------------------------------------------------------------------------------------------------------------- Rows
+
+constexpr int kLevels = 64;
+
+struct Document {
+    std::string_view id, source, text;  // the text as it stands, with escapes
+    uint64_t length = 0;  // of the text, in code points
+    bool suspect = false;  // whether the text may be encoded twice
+};
+
+// A reach that needs a closer look at the spans.
+constexpr uint64_t kUnclear = uint64_t{1} << 63;
+
+struct Attributes {
+    std::string_view id;
+    std::optional<std::string_view> source;
+    uint64_t reach = 0;  // the greatest end of its spans
+};
+
+// The names of the attributes of a row and of the rows after it, up to the next shape.
+struct Shape {
+    size_t row;
+    std::vector<std::string_view> names;
+};
+
+// The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
+using Sample = std::array<unsigned long long, 3>;
+
+// A record of OSCAR's metadata. The hash of its headers does not depend on their order.
+struct Record {
+    uint64_t offset = kUnclear, lines = 0, hash = 0;
+    std::optional<uint64_t> length, id;  // the content-length, and the hash of the warc-record-id
+    unsigned missing = 0;  // a bit for each of the usual headers
+    std::optional<std::string_view> languages;
+};
+
+// The rows of a block. Views point into the block or into strings in `parser`.
+template <typename Row>
+struct Rows {
+    Rows(const char* end, bool sampled) : parser(end, sampled) {}
+
+    Parser parser;
+    size_t end = 0;  // of the last row
+    std::vector<Row> rows;
+    std::vector<Shape> shapes;
+    std::vector<Sample> samples;
+    std::unordered_set<uint64_t> known;
+};
+
+inline bool read_text(Parser& parser, std::string_view& text) {
+    String found;
+    if (!parser.string(found)) return false;
+    text = parser.text_of(found);
+    return true;
+}
+
+inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
+    Parser& parser = block.parser;
+    bool has_id = false, has_text = false, has_source = false;
+    const auto member = [&](std::string_view name) {
+        if (name == "id") return has_id = read_text(parser, row.id);
+        if (name == "source") return has_source = read_text(parser, row.source);
+        String text;
+        if (name == "text") {
+            if (!parser.string(text)) return false;
+            row.suspect = (!ascii && double_encoding_at<false>(text.raw, 0)) || (text.accents && double_encoding_at<true>(text.raw, 0));
+            row.text = text.raw;
+            row.length = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
+            return has_text = true;
+        }
+        if (name == "added" || name == "created") {
+            return parser.quoted(text) && !text.saved && is_timestamp(text.raw) && parser.see(kind_of_timestamp(text.raw));
+        }
+        if (name == "metadata" || name == "attributes") return parser.at()[0] == '{' && parser.value(kLevels);
+        if (name == "version") return parser.word("null") || parser.string(text);
+        return parser.value(kLevels);
+    };
+    return parser.object(kLevels, member) && has_id && has_text && has_source && !row.id.empty();
+}
+
+inline bool read_offset(Parser& parser, uint64_t& offset) {
+    Number number;
+    if (!parser.number(number) || !number.integer || number.negative || number.magnitude >= kUnclear) return false;
+    offset = number.magnitude;
+    return true;
+}
+
+inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& score) {
+    const auto comma = [&] { return parser.skip_space() && parser.take(',') && parser.skip_space(); };
+    return parser.take('[') && parser.skip_space() && read_offset(parser, start) && comma() && read_offset(parser, end) && comma() &&
+           parser.number(score) && parser.skip_space() && parser.take(']');
+}
+
+inline bool read_spans(Parser& parser, uint64_t& reach) {
+    uint64_t previous = 0, kinds = 0;
+    bool clear = true, unsure = false;
+    const auto span = [&] {
+        uint64_t start, end;
+        Number score;
+        if (!read_span(parser, start, end, score)) return false;
+        const Kind kind = parser.sampling ? score.kind() : kUnsure;
+        unsure |= kind == kUnsure || (start | end) >> 53 != 0;
+        kinds |= kind;
+        clear = clear && previous <= start && start < end;
+        previous = end;
+        return true;
+    };
+    if (!parser.array(1, span)) return false;
+    parser.see(unsure ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
+    reach = std::max(reach, clear ? previous : kUnclear);
+    return true;
+}
+
+inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
+    Parser& parser = block.parser;
+    bool has_id = false, has_attributes = false;
+    std::vector<std::string_view> names;
+    if (!block.shapes.empty()) names.reserve(block.shapes.back().names.size());
+    const auto attribute = [&](std::string_view name) {
+        names.push_back(name);
+        if (parser.at()[0] == '[') return read_spans(parser, row.reach);
+        return parser.at()[0] != 'n' && parser.value(kLevels);
+    };
+    const auto member = [&](std::string_view name) {
+        if (name == "id") return has_id = read_text(parser, row.id);
+        if (name == "attributes") return has_attributes = parser.object(kLevels, attribute);
+        if (name == "source") return parser.word("null") || read_text(parser, row.source.emplace());
+        return parser.value(kLevels);
+    };
+    if (!parser.object(kLevels, member) || !has_id || !has_attributes) return false;
+    if (block.shapes.empty() || block.shapes.back().names != names) {
+        block.shapes.push_back({block.rows.size(), std::move(names)});
+    }
+    return true;
+}
+
+struct Header {
+    std::string_view name, pattern;  // nothing: any text
+};
+
+enum : size_t { kLength, kUri, kDate = 4, kId = 7, kLanguages };
+// In the order of `USUAL_HEADERS`.
+constexpr std::array<Header, 9> kUsualHeaders = {{
+    {"content-length", {}}, {"warc-target-uri", {}}, {"warc-type", "conversion"}, {"content-type", "text/plain"},
+    {"warc-date", "9999-99-99T99:99:99Z"}, {"warc-refers-to", {}}, {"warc-block-digest", "sha1:BBBBBBBBBBBBBBBBBBBBBBBBBBBBBBBB"},
+    {"warc-record-id", "<urn:uuid:XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX>"}, {"warc-identified-content-language", {}},
+}};
+
+// Whether a text fits a pattern, in which 9 is any digit, X a hexadecimal one and B one of base32.
+inline bool fits(std::string_view text, std::string_view pattern) {
+    return std::equal(text.begin(), text.end(), pattern.begin(), pattern.end(), [](char byte, char wanted) {
+        if (wanted == '9') return is_digit(byte);
+        if (wanted == 'X') return is_digit(byte) || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
+        if (wanted == 'B') return (byte >= 'A' && byte <= 'Z') || (byte >= '2' && byte <= '7');
+        return byte == wanted;
+    });
+}
+
+inline bool is_uri(std::string_view text) {
+    constexpr std::string_view kOfSchemes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
+    constexpr size_t kLetters = 52;
+    if (text.substr(0, 1) == "<") text.remove_prefix(1);
+    const size_t end = text.find_first_not_of(kOfSchemes);
+    return end > 0 && end < text.size() - 1 && text[end] == ':' && text[end + 1] != '\n' && kOfSchemes.find(text[0]) < kLetters;
+}
+
+// Whether a header has the value that is expected by far the most often: the same as `value_faults` says, or false.
+inline bool is_usual(size_t header, std::string_view text) {
+    constexpr std::string_view kMostDigits = "999999999999999999";  // any of them fits 64 bits
+    if (header == kLength) return !text.empty() && fits(text, kMostDigits.substr(0, text.size()));
+    if (header == kUri) return is_uri(text);
+    if (header == kDate && !(is_timestamp(text) && kind_of_timestamp(text) == kTime)) return false;
+    return kUsualHeaders[header].pattern.empty() || fits(text, kUsualHeaders[header].pattern);
+}
+
+inline bool read_row(Rows<Record>& block, bool, Record& row) {
+    Parser& parser = block.parser;
+    std::array<std::optional<std::string_view>, kUsualHeaders.size()> usual;
+    std::vector<std::pair<std::string_view, std::string_view>> others;
+    bool has_headers = false, is_document = false;
+    const auto header = [&](std::string_view name) {
+        std::string_view text;
+        if (!read_text(parser, text)) return false;
+        size_t at = 0;
+        while (at < usual.size() && kUsualHeaders[at].name != name) ++at;
+        if (at < usual.size()) return is_usual(at, *(usual[at] = text));
+        is_document |= name == "corpusfmt-document";
+        if (name.substr(0, 10) != "corpusfmt-") others.emplace_back(name, text);
+        return std::all_of(name.begin(), name.end(), [](char byte) { return (byte & 0x80) == 0 && (byte < 'A' || byte > 'Z'); });
+    };
+    const auto member = [&](std::string_view name) {
+        if (name == "headers") return has_headers = parser.object(kLevels, header);
+        if (name == "offset") return read_offset(parser, row.offset);
+        if (name == "nb_sentences") return read_offset(parser, row.lines) && row.lines > 0;
+        return parser.value(kLevels);
+    };
+    if (!parser.object(kLevels, member) || !has_headers || row.offset == kUnclear || row.lines == 0) return false;
+    std::string together;  // 255 is in no UTF-8
+    const auto add = [&](std::string_view name, std::string_view text) { together.append(name) += '\xFF', together.append(text) += '\xFF'; };
+    for (size_t at = 0; at < usual.size(); ++at) {
+        if (usual[at]) add(kUsualHeaders[at].name, *usual[at]);
+        else if (!is_document) row.missing |= 1u << at;
+    }
+    std::sort(others.begin(), others.end());
+    for (const auto& [name, text] : others) add(name, text);
+    row.hash = Xxh64::of(together);
+    row.languages = usual[kLanguages];
+    if (usual[kId]) row.id = Xxh64::of(*usual[kId]);
+    if (usual[kLength]) std::from_chars(usual[kLength]->data(), usual[kLength]->data() + usual[kLength]->size(), row.length.emplace());
+    return true;
+}
+
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`.
+template <typename Row>
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, bool sampled) {
+    const char* const end = lines.data() + lines.size();
+    auto found = std::make_unique<Rows<Row>>(end, sampled);
+    const char* at = lines.data();
+    std::array<uint64_t, 16> recent{};  // shapes, by their first bits
+    while (at < end) {
+        const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
+        const char* const end_of_row = feed ? static_cast<const char*>(feed) : end;
+        const std::string_view bytes(at, static_cast<size_t>(end_of_row - at));
+        const bool ascii = is_ascii(bytes);
+        Row row;
+        found->parser.start(at);
+        found->parser.skip_space();
+        const bool is_read = (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
+        if (!is_read || found->parser.at() != end_of_row) break;
+        found->rows.push_back(row);
+        const uint64_t shape = found->parser.shape();
+        if (sampled && (shape == 0 || (recent[shape >> 60] != shape && found->known.insert(recent[shape >> 60] = shape).second))) {
+            const auto begin = static_cast<unsigned long long>(at - lines.data());
+            found->samples.push_back({shape, begin, begin + bytes.size()});
+        }
+        at = end_of_row + 1;
+        found->end = std::min(static_cast<size_t>(at - lines.data()), lines.size());
+    }
+    return found->rows.empty() ? nullptr : std::move(found);
+}
+
+}  // namespace corpusfmt
+
+#include "_converting.hpp"
+
+// -------------------------------------------------------------------------------------------------- The Python module
+
+#ifndef CORPUSFMT_WITHOUT_PYTHON
+
+namespace {
+
+using namespace corpusfmt;
+
+// Rows often have the same source as the one before: they share one object.
+auto sources() {
+    return [last = Owned(), text = std::string_view()](std::string_view source) mutable {
+        if (!last || source != text) last.reset(as_str(text = source));
+        return Py_XNewRef(last.get());
+    };
+}
+
+PyObject* as_sample(const Sample& sample) { return Py_BuildValue("KKK", sample[0], sample[1], sample[2]); }
+
+PyObject* columns_of(const Rows<Document>& found, std::string_view lines) {
+    auto source = sources();
+    std::vector<std::array<Py_ssize_t, 2>> suspects;
+    for (const Document& row : found.rows) {
+        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.data() - lines.data()});
+    }
+    return Py_BuildValue("nNNNNN", static_cast<Py_ssize_t>(found.end), as_list(found.rows, [](const Document& row) { return as_str(row.id); }),
+                         as_list(found.rows, [&](const Document& row) { return source(row.source); }),
+                         as_list(found.rows, [](const Document& row) { return PyLong_FromUnsignedLongLong(row.length); }),
+                         as_list(suspects, [](const auto& place) { return Py_BuildValue("nn", place[0], place[1]); }),
+                         as_list(found.samples, as_sample));
+}
+
+// The texts, joined by LFs, the place after each, and the rows without them, if all are clean.
+PyObject* texts_of(const Rows<Document>& found, std::string_view lines) {
+    if (found.end < lines.size()) return Py_NewRef(Py_None);
+    std::string texts, others;
+    texts.reserve(lines.size());
+    std::vector<int64_t> ends;
+    for (const Document& row : found.rows) {
+        if (!ends.empty()) texts += '\n';
+        append_text(texts, row.text);
+        ends.push_back(static_cast<int64_t>(texts.size()));
+        const auto begin = static_cast<size_t>(row.text.data() - lines.data());
+        others.append(lines, 0, begin);
+        lines.remove_prefix(begin + row.text.size());
+    }
+    others.append(lines);
+    return Py_BuildValue("NNN", as_bytes(texts), as_bytes(ends), as_bytes(others));
+}
+
+PyObject* as_item(const Shape& shape) {
+    const Owned names(as_list(shape.names, as_str));
+    return names ? Py_BuildValue("nN", static_cast<Py_ssize_t>(shape.row), PyList_AsTuple(names.get())) : nullptr;
+}
+
+PyObject* columns_of(const Rows<Attributes>& found, std::string_view) {
+    auto shared = sources();
+    const auto source = [&](const Attributes& row) { return row.source ? shared(*row.source) : Py_NewRef(Py_None); };
+    return Py_BuildValue("nNNNNN", static_cast<Py_ssize_t>(found.end), as_list(found.rows, [](const Attributes& row) { return as_str(row.id); }),
+                         as_list(found.rows, source),
+                         as_list(found.rows, [](const Attributes& row) { return PyLong_FromUnsignedLongLong(row.reach); }),
+                         as_list(found.shapes, as_item), as_list(found.samples, as_sample));
+}
+
+PyObject* columns_of(const Rows<Record>& found, std::string_view) {
+    std::vector<size_t> changes;
+    for (size_t at = 0; at < found.rows.size(); ++at) {
+        const Record &here = found.rows[at], &before = found.rows[at ? at - 1 : at];
+        if (at == 0 || here.missing != before.missing || here.languages != before.languages) changes.push_back(at);
+    }
+    const auto change = [&](size_t at) {
+        const Record& row = found.rows[at];
+        return Py_BuildValue("nIN", static_cast<Py_ssize_t>(at), row.missing, row.languages ? as_str(*row.languages) : Py_NewRef(Py_None));
+    };
+    const auto column = [&](auto Record::*value) {
+        return as_list(found.rows, [&](const Record& row) -> PyObject* {
+            const std::optional<uint64_t> number = row.*value;
+            return number ? PyLong_FromUnsignedLongLong(*number) : Py_NewRef(Py_None);
+        });
+    };
+    return Py_BuildValue("nNNNNNN", static_cast<Py_ssize_t>(found.end), column(&Record::offset), column(&Record::lines),
+                         column(&Record::length), column(&Record::id), column(&Record::hash), as_list(changes, change));
+}
+
+template <typename Row, bool kTexts = false>
+PyObject* clean_columns(PyObject*, PyObject* arguments) {
+    PyObject* object;
+    int sampled = 0;
+    Buffer lines;
+    if (!PyArg_ParseTuple(arguments, "O|p", &object, &sampled) || !lines.open(object)) return nullptr;
+    std::unique_ptr<Rows<Row>> found;
+    {
+        const Unlocked unlocked;
+        found = clean_rows<Row>(lines.bytes(), sampled);  // Python ends all bytes with a zero
+    }
+    if (!found) return Py_NewRef(Py_None);
+    if constexpr (kTexts) return texts_of(*found, lines.bytes());
+    else return columns_of(*found, lines.bytes());
+}
+
+PyObject* rows_of(PyObject*, PyObject* arguments) {
+    PyObject* objects[3];
+    unsigned long long line;
+    Py_ssize_t most;
+    if (!PyArg_ParseTuple(arguments, "OOOKn", objects, objects + 1, objects + 2, &line, &most)) return nullptr;
+    Buffer text, records, row;
+    if (!text.open(objects[0]) || !records.open(objects[1]) || !row.open(objects[2])) return nullptr;
+    const auto made = rows_of_pairs(text.bytes(), records.bytes(), row.bytes(), line, static_cast<size_t>(most));
+    return Py_BuildValue("NNnn", as_bytes(made.texts), as_bytes(made.records), static_cast<Py_ssize_t>(made.text_end),
+                         static_cast<Py_ssize_t>(made.records_end));
+}
+
+PyObject* pairs_of(PyObject*, PyObject* arguments) {
+    PyObject* objects[2];
+    unsigned long long line;
+    Buffer rows, language;
+    if (!PyArg_ParseTuple(arguments, "OOK", objects, objects + 1, &line) || !rows.open(objects[0]) || !language.open(objects[1])) return nullptr;
+    const auto made = pairs_of_rows(rows.bytes(), language.bytes(), line);
+    return made ? Py_BuildValue("NNK", as_bytes(made->texts), as_bytes(made->records), static_cast<unsigned long long>(made->line))
+                : Py_NewRef(Py_None);
+}
+
+PyMethodDef kMethods[] = {
+    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, sampled=False) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
+    {"texts", guarded<clean_columns<Document, true>>, METH_VARARGS, "texts(lines) -> (texts, the place after each, rows without them)"},
+    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, sampled=False) -> (bytes read, then columns, shapes and samples), up to an odd one"},
+    {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
+    {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records)"},
+    {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyModuleDef kModule = kernel_of("Clean rows of files, fast.", kMethods);
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__native() { return PyModuleDef_Init(&kModule); }
+
+#endif  // CORPUSFMT_WITHOUT_PYTHON

@@ -1,0 +1,108 @@
+"""Internal: Items in a temporary file, or as hashes, instead of in memory: a snapshot has a hundred thousand inputs."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, TYPE_CHECKING, Generic, TypeVar, overload
+
+import xxhash
+
+if TYPE_CHECKING:
+    from multiprocessing.reduction import ForkingPickler
+
+T = TypeVar("T")
+
+_LENGTH_BYTES = 8
+_MOST_IN_MEMORY = 256
+_NONE = -1
+
+
+class OnDisk(Sequence[T], Generic[T]):
+    """Items by index, the last ones in memory; the file ends with this process. `number` is that of places that are empty at first."""
+
+    def __init__(self, items: Iterable[T] = (), *, number: int = 0) -> None:
+        self._in_memory: dict[int, T] = {}
+        self._begins = array("q", [_NONE]) * number
+        self._file: IO[bytes] | None = None
+        for item in items:
+            self.append(item)
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def append(self, item: T) -> None:
+        self._begins.append(_NONE)
+        self.put(len(self) - 1, item)
+
+    def put(self, index: int, item: T) -> None:
+        """Fill an empty place, or replace the item there."""
+        self._in_memory[index] = item
+        if len(self._in_memory) == _MOST_IN_MEMORY:
+            self._spill()
+
+    def sort(self, order: Iterable[int]) -> None:
+        """Put the items in an order, given by their indexes."""
+        before = array("q", order)
+        self._in_memory = {new: self._in_memory[old] for new, old in enumerate(before) if old in self._in_memory}
+        self._begins = array("q", (self._begins[old] for old in before))
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
+        self._file.seek(0, os.SEEK_END)
+        for index, item in self._in_memory.items():
+            data = _pickler().dumps(item)
+            self._begins[index] = self._file.tell()
+            self._file.write(len(data).to_bytes(_LENGTH_BYTES, "little"))
+            self._file.write(data)
+        self._in_memory.clear()
+
+    def __len__(self) -> int:
+        return len(self._begins)
+
+    def __iter__(self) -> Iterator[T]:
+        return (self[index] for index in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        index = range(len(self))[index]
+        if index in self._in_memory:
+            return self._in_memory[index]
+        if self._file is None or self._begins[index] == _NONE:
+            raise LookupError(f"no item was put at {index}")
+        self._file.seek(self._begins[index])
+        size = int.from_bytes(self._file.read(_LENGTH_BYTES), "little")
+        item: T = _pickler().loads(self._file.read(size))
+        return item
+
+
+def _pickler() -> type[ForkingPickler]:
+    from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - small runs write nothing
+
+    return ForkingPickler
+
+
+class Hashes:
+    """Texts by their hashes: eight bytes each."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._sorted = array("Q", sorted(map(_hashed, texts)))
+
+    def __contains__(self, text: str) -> bool:
+        wanted = _hashed(text)
+        index = bisect_left(self._sorted, wanted)
+        return index < len(self._sorted) and self._sorted[index] == wanted
+
+
+def _hashed(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "surrogatepass"))

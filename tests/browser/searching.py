@@ -1,0 +1,25 @@
+"""Search the built site in Chromium, and print the first pages that are found for each query as JSON. Needs playwright."""
+
+import json
+import sys
+from urllib.parse import quote_plus
+
+from browser.driving import chromium, watched
+
+
+def main(executable: str, address: str, *queries: str) -> None:
+    with chromium(executable) as browser:
+        page, _, requests = watched(browser)
+        page.goto(address, wait_until="networkidle")
+        page.keyboard.press("Control+k")
+        first = {}
+        for query in queries:
+            page.keyboard.press("Control+a")
+            page.keyboard.type(query)
+            links = page.locator(f"a[href*='?h={quote_plus(query)}']")
+            links.first.wait_for()
+            first[query] = links.evaluate_all("(all) => [...new Set(all.map((each) => each.pathname))].slice(0, 5)")
+        print(json.dumps({"first": first, "requests": requests}))
+
+
+main(*sys.argv[1:])

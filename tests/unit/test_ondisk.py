@@ -1,0 +1,77 @@
+"""Items on disk are those that a list has, whichever of them are still in memory; hashes tell texts apart."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corpusfmt.io import ondisk
+from corpusfmt.io.ondisk import Hashes, OnDisk
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ondisk, "_MOST_IN_MEMORY", 3)
+
+
+def append(items: Any, chosen: random.Random) -> None:
+    items.append(chosen.randrange(99))
+
+
+def put(items: Any, chosen: random.Random) -> None:
+    if len(items):
+        index, item = chosen.randrange(len(items)), "x" * chosen.randrange(99)
+        if isinstance(items, list):
+            items[index] = item
+        else:
+            items.put(index, item)
+
+
+def sort(items: Any, chosen: random.Random) -> None:
+    """Put some of the items in an order, and leave out the others."""
+    order = chosen.sample(range(len(items)), chosen.randint(len(items) // 2, len(items)))
+    if isinstance(items, list):
+        items[:] = [items[each] for each in order]
+    else:
+        items.sort(order)
+
+
+STEPS: list[Callable[[Any, random.Random], None]] = [append, append, append, put, sort]
+
+
+@given(
+    st.lists(st.integers(), max_size=8), st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 99)), max_size=30)
+)
+def test_items_are_those_of_a_list(first: list[int], steps: list[tuple[Callable[..., None], int]]) -> None:
+    expected: list[object] = [*first]
+    found = OnDisk[object](first)
+    for step, seed in steps:
+        step(expected, random.Random(seed))
+        step(found, random.Random(seed))
+        assert list(found) == expected
+    assert (len(found), found[2:5], found[::-1]) == (len(expected), expected[2:5], expected[::-1])
+    if expected:
+        assert found[-1] == expected[-1]
+    with pytest.raises(IndexError):
+        found[len(expected)]
+
+
+def test_an_empty_place_has_no_item() -> None:
+    found = OnDisk[str](number=9)
+    for place in 1, 0, 1, 1, 2, 3, 4:
+        with pytest.raises(LookupError, match="no item was put at 8"):
+            found[8]
+        found.put(place, str(place))
+    assert found[:5] == ["0", "1", "2", "3", "4"]
+
+
+def test_hashes_are_of_texts() -> None:
+    texts = ["", "a", "b", "é", "\udc80"]
+    assert all(text in Hashes(texts) for text in texts)
+    assert "c" not in Hashes(texts)
+    assert "" not in Hashes([])
