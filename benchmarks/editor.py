@@ -2,7 +2,7 @@
 
     python benchmarks/editor.py [--rounds 21] [--kilobytes 60]
 
-A keystroke sends the whole text. The server waits 50 ms for the next one, checks, and sends the findings; the limit of the project is
+A keystroke sends the whole text. The server waits 25 ms for the next one, checks, and sends the findings; the limit of the project is
 300 ms. At the end 3,000 states are sent, a thousand a second or as many as the server takes: the time is that after the last of them.
 """
 

@@ -20,10 +20,13 @@ class Units:
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text = text
         self._codec, self._width = _CODECS[encoding]
+        self._is_ascii = text.isascii()
         pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
-        self._sums = [0, *accumulate(map(self._count, pieces))]
+        self._sums = [0, *accumulate(map(self._count, () if self._is_ascii else pieces))]
 
     def before(self, offset: int) -> int:
+        if self._is_ascii:
+            return offset
         piece = offset // _PIECE
         return self._sums[piece] + self._count(self.text[piece * _PIECE : offset])
 

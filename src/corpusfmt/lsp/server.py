@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -28,7 +29,7 @@ from corpusfmt.lsp.positions import Encoding, Positions
 T = TypeVar("T")
 
 # A text is checked when it has not changed for this long, or has waited for a check for that long.
-_QUIET_SECONDS = 0.05
+_QUIET_SECONDS = 0.025
 _MOST_SECONDS = 1.0
 # A thread that checks lets the one that reads messages go on after this long.
 _SWITCH_SECONDS = 0.001
@@ -112,6 +113,9 @@ class Server(LanguageServer):
         state.is_waiting = False
         try:
             checked = await self.work(partial(check, state.text, _path(uri), _format(state), self.judged))
+            if not gc.get_freeze_count():
+                # The modules that the first check imports stay; looking for garbage in them would delay findings by 40 ms.
+                gc.freeze()
             if uri in self.states:
                 self.states[uri].checked = checked
                 self._publish(uri, checked, state.version)
