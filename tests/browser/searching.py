@@ -10,12 +10,12 @@ from browser.driving import chromium, watched
 def main(executable: str, address: str, *queries: str) -> None:
     with chromium(executable) as browser:
         page, _, requests = watched(browser)
-        page.goto(address, wait_until="networkidle")
-        page.keyboard.press("Control+k")
         first = {}
         for query in queries:
-            page.keyboard.press("Control+a")
-            page.keyboard.type(query)
+            # Links to what was found for an earlier query take the new one before what it finds is there.
+            page.goto(address, wait_until="networkidle")
+            page.keyboard.press("Control+k")
+            page.keyboard.insert_text(query)
             links = page.locator(f"a[href*='?h={quote_plus(query)}']")
             links.first.wait_for()
             first[query] = links.evaluate_all("(all) => [...new Set(all.map((each) => each.pathname))].slice(0, 5)")
