@@ -790,8 +790,8 @@ PyObject* rows_of(PyObject*, PyObject* arguments) {
     Buffer text, records, row;
     if (!text.open(objects[0]) || !records.open(objects[1]) || !row.open(objects[2])) return nullptr;
     const auto made = rows_of_pairs(text.bytes(), records.bytes(), row.bytes(), line, static_cast<size_t>(most));
-    return Py_BuildValue("NNnn", as_bytes(made.texts), as_bytes(made.records), static_cast<Py_ssize_t>(made.text_end),
-                         static_cast<Py_ssize_t>(made.records_end));
+    return Py_BuildValue("NNnnK", as_bytes(made.texts), as_bytes(made.records), static_cast<Py_ssize_t>(made.text_end),
+                         static_cast<Py_ssize_t>(made.records_end), static_cast<unsigned long long>(made.line));
 }
 
 PyObject* pairs_of(PyObject*, PyObject* arguments) {
@@ -809,7 +809,7 @@ PyMethodDef kMethods[] = {
     {"texts", guarded<clean_columns<Document, true>>, METH_VARARGS, "texts(lines) -> (texts, the place after each, rows without them)"},
     {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, sampled=False) -> (bytes read, then columns, shapes and samples), up to an odd one"},
     {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
-    {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records)"},
+    {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},
     {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},
     {nullptr, nullptr, 0, nullptr},
 };

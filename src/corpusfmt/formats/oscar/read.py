@@ -253,11 +253,9 @@ class _Left:
         self.data, self.start = self.data[self.start :] + block.data, 0
         return True
 
-    def take(self, size: int) -> None:
-        """Take bytes of `data`, which are whole lines."""
-        end = self.start + size
-        self.line, self.byte = self.line + self.data.count(b"\n", self.start, end), self.byte + size
-        self.start = end
+    def take(self, size: int, line: int) -> None:
+        """Take bytes of `data`, which are whole lines; `line` is the next."""
+        self.start, self.byte, self.line = self.start + size, self.byte + size, line
 
     def __iter__(self) -> Iterator[Block | LongLine]:
         if self.start < len(self.data):
@@ -511,7 +509,9 @@ class _PairsAsRows(_Pairs):
         like = self._row("a text", "2021-02-03T04:05:06Z")
         language = self._part.language.encode()
         while True:
-            data, ids, text_size, records_size = rows_of_pairs(
+            while self._lacks_more(text, records):
+                pass
+            data, ids, text_size, records_size, line = rows_of_pairs(
                 memoryview(text.data)[text.start : text.start + self._limit],  # a longer document is rejected
                 memoryview(records.data)[records.start :],
                 row,
@@ -519,14 +519,12 @@ class _PairsAsRows(_Pairs):
                 _ROWS_BYTES,
             )
             if not data:
-                if self._may_continue(text, records):
-                    continue
                 break
             record_ids = ids.split(b"\n")[:-1]
             if not self._ids.are_new(record_ids):
                 break
-            text.take(text_size)
-            records.take(records_size)
+            text.take(text_size, line + 1)
+            records.take(records_size, records.line + len(record_ids))
             last = records.data[records.data.rfind(b"\n", 0, records.start - 1) + 1 : records.start]
             alignment.last_offset = _decode_plain(last).offset
             self._found += len(record_ids)
@@ -535,8 +533,8 @@ class _PairsAsRows(_Pairs):
         alignment.row_number = alignment.last_line = self._found
 
     @staticmethod
-    def _may_continue(text: _Left, records: _Left) -> bool:
-        """Return whether there is more of what the next document or record lacks."""
+    def _lacks_more(text: _Left, records: _Left) -> bool:
+        """Read more of what the next document or record lacks; return False if it lacks nothing, or there is no more."""
         end = text.data.find(_CANONICAL_TAIL, text.start)
         if end < 0 or end + len(_CANONICAL_TAIL) == len(text.data):
             return text.more()
