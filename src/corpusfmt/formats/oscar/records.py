@@ -222,7 +222,10 @@ def _all_clean(data: bytes) -> tuple[Any, ...] | None:
         if each.languages != before:
             changes.append((number, missing if each.languages is None else 0, each.languages))
             before = each.languages
-    given = [dict(zip(USUAL_HEADERS, astuple(each)[: 9 - (each.languages is None)], strict=False)) for each in headers]
+    usual = len(USUAL_HEADERS)
+    given = [
+        dict(zip(USUAL_HEADERS, astuple(each)[: usual - (each.languages is None)], strict=False)) for each in headers
+    ]
     return (
         len(data),
         [record.offset for record in records],
