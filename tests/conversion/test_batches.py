@@ -188,14 +188,16 @@ def test_pieces_reach_the_compressor_as_if_each_was_written() -> None:
 def test_columns_of_batches_have_the_blocks_of_rows() -> None:
     """A date that is a text in one block only does not make texts of the dates of others."""
     sizes = array("q", [BLOCK_BYTES // 7] * 40)
-    one, many = Columns(), Columns()
+    one, alike, each = Columns(), Columns(), Columns()
     for start in range(0, len(sizes), 10):
         row = {"id": "a", "created": "2021-02-03T04:05:06Z" if start else "long ago"}
         for size in sizes[start : start + 10]:
             one.note(row, size)
-        many.note_alike(row, b"".join(b"x" * (size - 1) + b"\n" for size in sizes[start : start + 10]))
-    assert one.finish() == many.finish()
-    assert one.blocks == many.blocks
+        lines = b"".join(b"x" * (size - 1) + b"\n" for size in sizes[start : start + 10])
+        alike.note_encoded([row], lines)
+        each.note_encoded([row] * 10, lines)
+    assert one.finish() == alike.finish() == each.finish()
+    assert one.blocks == alike.blocks == each.blocks
 
 
 def test_a_batch_that_is_not_taken_makes_no_part(tmp_path: Path) -> None:

@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import zstd
+from support import tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.columns import best_columns, columns_names, load_columns
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.origin import restored
@@ -252,6 +253,31 @@ def test_rows_come_back_from_every_target(name: str, way: str, tmp_path: Path) -
     assert corpusfmt.validate(tmp_path / "there/croissant.json", data=True).verdict.value == "valid"
     corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="jsonl", source_format=way)
     assert rows_below(tmp_path / "back/data") == rows
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES.keys() - {"common-pile"}))
+def test_rows_that_are_converted_together_become_the_same_bytes(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, row_of = SHAPES[name]
+    good = [row_of(number) | odd for number, odd in enumerate([*ODD, *[{}] * 400])]
+    field = load_columns(name).fields.text
+    without_text: Json = row_of(500) | {field: None}
+    rows: list[Any] = [*good, without_text, [row_of(501)], *map(row_of, range(502, 900)), good[5]]
+    if load_columns(name).fields.id is not None:
+        rows.pop()  # its id is known
+    write(tmp_path / "in" / place, rows)
+
+    def converted(target: Path) -> dict[str, bytes]:
+        corpusfmt.convert(tmp_path / "in", target, to="dolma", columns=name, on_bad_record="quarantine")
+        return tree(target) | tree(target.with_name(f"{target.name}-quarantine"))
+
+    together = converted(tmp_path / "together")
+    reader = formats()["jsonl"].reader
+    assert reader is not None
+    assert isinstance(reader.batches, dict)
+    monkeypatch.delitem(reader.batches, EncodedRows)
+    assert converted(tmp_path / "singly") == together
 
 
 def as_table(path: Path, rows: list[Json]) -> Path:

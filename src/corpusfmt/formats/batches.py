@@ -20,11 +20,12 @@ class Batch(Struct):
 class EncodedRows(Batch, kw_only=True):
     """Rows as they are written, by a reader that knows that its documents would become the same.
 
-    `names` has source and id of each, joined by a tab. `like` is a row with the same types in all columns.
+    `names` has source and id of each, joined by a tab. `like` has one row with the same types in all columns, or all rows;
+    the texts in it may be others.
     """
 
     names: Sequence[bytes]
-    like: Json
+    like: Sequence[Json]
 
 
 class RowBlock(Batch, kw_only=True):

@@ -251,12 +251,22 @@ class Columns:
         if self._bytes > BLOCK_BYTES:
             self._end()
 
-    def note_alike(self, row: Json, rows: bytes) -> None:
-        """Add encoded rows, whole lines, that have the types of `row` in all columns."""
+    def note_encoded(self, rows: Sequence[Json], lines: bytes) -> None:
+        """Add encoded rows, whole lines, given one that has the types of each in all columns, or all of them."""
+        if len(lines) <= self.room:
+            self._waiting += rows
+            self.pass_by(len(lines))
+        elif len(rows) == 1:
+            self._note_alike(rows[0], lines)
+        else:
+            for row, line in zip(rows, lines.split(b"\n"), strict=False):
+                self.note(row, len(line) + 1)
+
+    def _note_alike(self, row: Json, lines: bytes) -> None:
         start = 0
-        while start < len(rows):
+        while start < len(lines):
             self.note(row)
-            end = rows.find(b"\n", start + self.room) + 1 or len(rows)
+            end = lines.find(b"\n", start + self.room) + 1 or len(lines)
             self.pass_by(end - start)
             start = end
 

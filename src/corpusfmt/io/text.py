@@ -6,6 +6,7 @@ import codecs
 import json
 import re
 import threading
+from collections.abc import Sequence
 from decimal import Decimal
 from itertools import accumulate
 from math import isinf
@@ -21,7 +22,7 @@ INTEGER_RANGE = range(-(2**63), 2**64)
 
 _DIGITS_OF_INTEGERS = len(str(INTEGER_RANGE.stop)) - 1
 _DIGITS_OF_DOUBLES = 17
-_encode = msgspec.json.Encoder().encode
+_encoder = msgspec.json.Encoder()
 # No float has more digits.
 _MOST_DIGITS = 767
 
@@ -58,7 +59,12 @@ def pretty(value: object) -> bytes:
 
 def json_line(value: Any) -> bytes:
     """Return a value as a row of JSON Lines, in UTF-8 and with LF."""
-    return _encode(value) + b"\n"
+    return _encoder.encode(value) + b"\n"
+
+
+def json_lines(values: Sequence[Any]) -> bytes:
+    """Return values as rows of JSON Lines."""
+    return _encoder.encode_lines(values)
 
 
 class JsonFault(ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.jsonl.describe import DESCRIBER
 from corpusfmt.formats.jsonl.layout import detect, finish, plan
 from corpusfmt.formats.jsonl.records import ROWS
@@ -23,7 +24,14 @@ FORMAT = Format(
     documents_role=ROLE,
     finish=finish,
     facts=tuple[str, str],
-    reader=Reader(ROWS.read, by_row=True, source_name="jsonl", names_fields=True, has_columns=True),
+    reader=Reader(
+        ROWS.read,
+        batches={EncodedRows: ROWS.batches},
+        by_row=True,
+        source_name="jsonl",
+        names_fields=True,
+        has_columns=True,
+    ),
     writers={VERSION: rows_writer("data", restored)},
     describers={VERSION: DESCRIBER},
     is_general=True,

@@ -506,7 +506,7 @@ class _PairsAsRows(_Pairs):
     def _rows(self) -> Iterator[EncodedRows]:
         text, records, alignment = self._left["text"], self._left["metadata"], self._alignment
         row = json_line(self._row("\0", "\0")).replace(rb"\u0000", b"\0")
-        like = self._row("a text", "2021-02-03T04:05:06Z")
+        like = [self._row("a text", "2021-02-03T04:05:06Z")]
         language = self._part.language.encode()
         while True:
             while self._lacks_more(text, records):

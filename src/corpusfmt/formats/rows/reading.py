@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+from typing import TypeVar
 
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
+from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records
+from corpusfmt.formats.rows.writing import encoded
 from corpusfmt.io.lines import Block, LongLine, Run, runs
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge, RuleSet
+
+T = TypeVar("T")
 
 #: The role of the file in a shard.
 ROWS = "rows"
@@ -54,15 +60,23 @@ class Rows(Struct, frozen=True):
 
     def read(self, shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         """Yield the rows of a file as documents; unsuitable rows and a corrupt stream become `Rejected`."""
+        return self._read(shard, options, lambda documents: documents)
+
+    def batches(self, shard: Shard, options: CheckOptions) -> Iterator[EncodedRows | Document | Rejected]:
+        """Yield the same, with the documents of clean blocks together; all must have a source."""
+        return self._read(shard, options, lambda documents: [encoded(documents)])
+
+    def _read(
+        self, shard: Shard, options: CheckOptions, together: Callable[[Iterator[Document]], Iterable[T]]
+    ) -> Iterator[T | Document | Rejected]:
         records = self.records(shard, options)
         of_file = self._fresh_judge(shard, options)
         file = RowFile(shard.files[ROWS], of_file, options)
         number = 0
         for found in _scanned(file, records.fit):
             if isinstance(found, list):
-                for row in found:
-                    number += 1
-                    yield records.document(row, number)
+                yield from together(map(records.document, found, count(number + 1)))
+                number += len(found)
             elif isinstance(found, LongLine):
                 number += 1
                 judge = self._fresh_judge(shard, options)

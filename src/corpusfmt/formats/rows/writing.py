@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, BinaryIO
 
 import msgspec
@@ -14,7 +14,7 @@ from corpusfmt.formats.parts import Item, Loaded, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.loading import Columns
-from corpusfmt.io.text import json_line
+from corpusfmt.io.text import json_line, json_lines
 from corpusfmt.model import Document, Json
 
 _decoded = msgspec.json.Decoder(dict[str, Any]).decode
@@ -73,6 +73,15 @@ def _shorten_text(fields: Json) -> None:
         fields["text"] = _ANY_TEXT if memoryview(text).nbytes > _LONG else decoded_text(text)
 
 
+def encoded(documents: Iterable[Document]) -> EncodedRows:
+    """Return documents without attribute sets, which all have a source, as the rows that are written of them."""
+    rows = [*map(fields_of, documents)]
+    data = json_lines(rows)
+    for row in rows:
+        _shorten_text(row)
+    return EncodedRows(data, names=[f"{row['source']}\t{row['id']}".encode() for row in rows], like=rows)
+
+
 class RowsWriter:
     """Writes JSON Lines to open files: documents, and each attribute set."""
 
@@ -97,7 +106,7 @@ class RowsWriter:
     def add_batch(self, rows: EncodedRows) -> int:
         """Add documents without attribute sets."""
         self._documents.write_pieces(rows.data)
-        self._columns.note_alike(rows.like, rows.data)
+        self._columns.note_encoded(rows.like, rows.data)
         self.text_bytes += len(rows.data)
         return len(rows.names)
 
