@@ -61,6 +61,8 @@ inline size_t continuations_in(std::string_view text) {
     return count_marked(text, [](unsigned char byte) { return is_continuation(byte); });
 }
 
+inline size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
+
 constexpr ptrdiff_t kUtf8Block = 64;
 
 // Whether blocks continue the three bytes before them in UTF-8: RFC 3629 and Python's strict decoder. At their end more may follow.

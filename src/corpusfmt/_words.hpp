@@ -6,10 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "_utf8.hpp"
 
 namespace corpusfmt {
+
+constexpr size_t kUnits = 4;  // lines, words, characters and bytes
 
 struct Measures {
     uint64_t lines = 0, words = 0, characters = 0;  // lines are LFs
@@ -110,5 +113,15 @@ class Measurer {
     const uint16_t* next_;
     uint64_t* scripts_;
 };
+
+// Puts the lines, words (if `measurer` counts them), characters and bytes of a text into columns, one after another.
+inline void measure(std::string_view text, const char* data, Measurer* measurer, std::vector<uint64_t>& columns, size_t at) {
+    const Measures found = measurer ? measurer->measure(text, data) : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
+    const uint64_t lines = found.lines + (!text.empty() && text.back() != '\n');
+    for (const uint64_t value : {lines, found.words, found.characters, uint64_t{text.size()}}) {
+        columns[at] = value;
+        at += columns.size() / kUnits;
+    }
+}
 
 }  // namespace corpusfmt

@@ -180,15 +180,29 @@ class LeftOut(Struct, frozen=True):
     at: Location
 
 
+class Tables(Struct, frozen=True):
+    """What a kernel measures texts by, and how many letters of each script it has found (`statistics.measuring`).
+
+    `classes` and `states` are empty if words are not counted. `keeps_texts` is whether texts are also counted in other ways.
+    """
+
+    classes: bytes
+    states: bytes
+    letters: bytearray
+    keeps_texts: bool
+
+
 class Texts(Struct, frozen=True):
     """Documents in their order, as far as they are counted, in columns: for formats that need not make a `Document` of each.
 
-    `data` is their texts in UTF-8, joined by LFs, and `ends` the place after each, as 64-bit integers. `metadata` is that
-    of `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
+    `data` is their texts in UTF-8, joined by LFs, and `ends` the place after each, as 64-bit integers. A kernel that has measured
+    texts by `Tables` gives `measures` instead of `ends`, and `data` only if texts are kept. `metadata` is that of
+    `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
     """
 
     data: bytes
     ends: bytes
+    measures: bytes
     languages: Sequence[str | None]
     sources: Sequence[str | None]
     created: Sequence[str | None]
@@ -208,7 +222,7 @@ class Texts(Struct, frozen=True):
     ) -> Texts:
         """Return documents of one source with texts of these sizes."""
         ends = array("q", accumulate((size + 1 for size in sizes), initial=-1))[1:]
-        return cls(data, ends.tobytes(), languages, [source] * len(ends), created, (), metadata)
+        return cls(data, ends.tobytes(), b"", languages, [source] * len(ends), created, (), metadata)
 
 
 #: What is counted of the metadata of documents, apart from their language.
@@ -221,7 +235,7 @@ class Reader(Struct, frozen=True):
     #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]]
     #: The same for what is only counted.
-    texts: Callable[[Shard, CheckOptions], Iterator[Texts | Document | Rejected | LeftOut]] | None = None
+    texts: Callable[[Shard, CheckOptions, Tables], Iterator[Texts | Document | Rejected | LeftOut]] | None = None
     #: The same in batches, by the kind that the target takes, with the documents that are in none between them.
     batches: Mapping[type[Batch], Callable[[Shard, CheckOptions], Iterator[Batch | Document | Rejected]]] = field(
         default_factory=dict

@@ -31,6 +31,7 @@
 
 #include "../_double_encoding.hpp"
 #include "../_utf8.hpp"
+#include "../_words.hpp"
 #include "../_xxh64.hpp"
 
 namespace corpusfmt {
@@ -714,24 +715,6 @@ PyObject* columns_of(const Rows<Document>& found, std::string_view lines) {
                          as_list(found.samples, as_sample));
 }
 
-// The texts, joined by LFs, the place after each, and the rows without them, if all are clean.
-PyObject* texts_of(const Rows<Document>& found, std::string_view lines) {
-    if (found.end < lines.size()) return Py_NewRef(Py_None);
-    std::string texts, others;
-    texts.reserve(lines.size());
-    std::vector<int64_t> ends;
-    for (const Document& row : found.rows) {
-        if (!ends.empty()) texts += '\n';
-        append_text(texts, row.text);
-        ends.push_back(static_cast<int64_t>(texts.size()));
-        const auto begin = static_cast<size_t>(row.text.data() - lines.data());
-        others.append(lines, 0, begin);
-        lines.remove_prefix(begin + row.text.size());
-    }
-    others.append(lines);
-    return Py_BuildValue("NNN", as_bytes(texts), as_bytes(ends), as_bytes(others));
-}
-
 PyObject* as_item(const Shape& shape) {
     const Owned names(as_list(shape.names, as_str));
     return names ? Py_BuildValue("nN", static_cast<Py_ssize_t>(shape.row), PyList_AsTuple(names.get())) : nullptr;
@@ -766,7 +749,7 @@ PyObject* columns_of(const Rows<Record>& found, std::string_view) {
                          column(&Record::length), column(&Record::id), column(&Record::hash), as_list(changes, change));
 }
 
-template <typename Row, bool kTexts = false>
+template <typename Row>
 PyObject* clean_columns(PyObject*, PyObject* arguments) {
     PyObject* object;
     int sampled = 0;
@@ -777,9 +760,33 @@ PyObject* clean_columns(PyObject*, PyObject* arguments) {
         const Unlocked unlocked;
         found = clean_rows<Row>(lines.bytes(), sampled);  // Python ends all bytes with a zero
     }
-    if (!found) return Py_NewRef(Py_None);
-    if constexpr (kTexts) return texts_of(*found, lines.bytes());
-    else return columns_of(*found, lines.bytes());
+    return found ? columns_of(*found, lines.bytes()) : Py_NewRef(Py_None);
+}
+
+PyObject* texts(PyObject*, PyObject* arguments) {
+    PyObject *object, *scripts;
+    int kept;
+    const char *classes, *next;
+    Py_ssize_t points, states;
+    Buffer lines;
+    if (!PyArg_ParseTuple(arguments, "Opy#y#Y", &object, &kept, &classes, &points, &next, &states, &scripts) || !lines.open(object)) return nullptr;
+    const auto found = clean_rows<Document>(lines.bytes(), false);
+    if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
+    Measurer words(classes, next, PyByteArray_AsString(scripts));
+    std::vector<uint64_t> columns(kUnits * found->rows.size());
+    std::string texts, others;
+    std::string_view rest = lines.bytes();
+    for (size_t at = 0; at < found->rows.size(); ++at) {
+        const std::string_view raw = found->rows[at].text;
+        if (!kept) texts.assign(3, '\n');  // so that words are known to begin
+        else if (at) texts += '\n';
+        const size_t start = texts.size(), begin = static_cast<size_t>(raw.data() - rest.data());
+        append_text(texts, raw);
+        measure(std::string_view(texts).substr(start), texts.data(), points ? &words : nullptr, columns, at);
+        others.append(rest, 0, begin);
+        rest.remove_prefix(begin + raw.size());
+    }
+    return Py_BuildValue("NNN", as_bytes(kept ? texts : std::string()), as_bytes(columns), as_bytes(others.append(rest)));
 }
 
 PyObject* rows_of(PyObject*, PyObject* arguments) {
@@ -806,7 +813,7 @@ PyObject* pairs_of(PyObject*, PyObject* arguments) {
 
 PyMethodDef kMethods[] = {
     {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, sampled=False) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
-    {"texts", guarded<clean_columns<Document, true>>, METH_VARARGS, "texts(lines) -> (texts, the place after each, rows without them)"},
+    {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
     {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, sampled=False) -> (bytes read, then columns, shapes and samples), up to an odd one"},
     {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},

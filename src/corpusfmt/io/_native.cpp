@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -258,8 +257,6 @@ struct Survey {
     }
 };
 
-size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
-
 // The quotation marks that are not escaped: after an even number of backslashes, or none.
 size_t count_quotes(std::string_view data) {
     if (data.find('\\') == std::string_view::npos) return count_marked(data, [](unsigned char byte) { return byte == '"'; });
@@ -303,19 +300,13 @@ std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
     return found;
 }
 
-// The lines, words (if `measurer` counts them), characters and bytes of texts that LFs join, one column after another; `ends` are
-// the places after each, as 64-bit numbers. Nothing if they are not UTF-8.
+// The measures of texts that LFs join; `ends` are the places after each, as 64-bit numbers. Nothing if they are not UTF-8.
 std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string_view ends, Measurer* measurer) {
     if (!is_utf8(data)) return std::nullopt;
-    const size_t number = ends.size() / sizeof(uint64_t);
-    std::vector<uint64_t> found(4 * number);
-    for (uint64_t at = 0, begin = 0, end = 0; at < number; ++at, begin = end + 1) {
+    std::vector<uint64_t> found(kUnits * (ends.size() / sizeof(uint64_t)));
+    for (uint64_t at = 0, begin = 0, end = 0; at < found.size() / kUnits; ++at, begin = end + 1) {
         std::memcpy(&end, ends.data() + at * sizeof(end), sizeof(end));
-        const std::string_view text = data.substr(begin, end - begin);
-        const Measures each = measurer ? measurer->measure(text, data.data())
-                                       : Measures{count_lines(text), 0, text.size() - continuations_in(text)};
-        const uint64_t lines = each.lines + (!text.empty() && text.back() != '\n'), values[] = {lines, each.words, each.characters, text.size()};
-        for (size_t unit = 0; unit < 4; ++unit) found[unit * number + at] = values[unit];
+        measure(data.substr(begin, end - begin), data.data(), measurer, found, at);
     }
     return found;
 }
@@ -330,34 +321,19 @@ std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string
 namespace corpusfmt {
 namespace {
 
-template <typename Scan>
-PyObject* scanned(std::string_view data, Scan scan) try {
-    return scan(data);
-} catch (const std::bad_alloc&) {
-    return PyErr_NoMemory();
-}
-
-template <typename Scan>
-PyObject* scanned(PyObject* bytes, Scan scan) {
-    char* data;
-    Py_ssize_t size;
-    if (PyBytes_AsStringAndSize(bytes, &data, &size) < 0) return nullptr;
-    return scanned(std::string_view(data, static_cast<size_t>(size)), scan);
-}
-
 template <auto kCount>
-PyObject* counted(PyObject*, PyObject* bytes) {
-    return scanned(bytes, [](std::string_view data) { return PyLong_FromSize_t(kCount(data)); });
+PyObject* counted(PyObject*, PyObject* object) {
+    Buffer data;
+    return data.open(object) ? PyLong_FromSize_t(kCount(data.bytes())) : nullptr;
 }
 
-PyObject* split_at_empty_lines(PyObject*, PyObject* bytes) {
-    return scanned(bytes, [](std::string_view data) {
-        const auto found = split_at_empty_lines(data);
-        if (!found) return Py_NewRef(Py_None);
-        return as_list(*found, [](const Piece& piece) {
-            return Py_BuildValue("y#n", piece.text.data(), static_cast<Py_ssize_t>(piece.text.size()),
-                                 static_cast<Py_ssize_t>(piece.lines));
-        });
+PyObject* split_at_empty_lines(PyObject*, PyObject* object) {
+    Buffer data;
+    if (!data.open(object)) return nullptr;
+    const auto found = split_at_empty_lines(data.bytes());
+    if (!found) return Py_NewRef(Py_None);
+    return as_list(*found, [](const Piece& piece) {
+        return Py_BuildValue("y#n", piece.text.data(), static_cast<Py_ssize_t>(piece.text.size()), static_cast<Py_ssize_t>(piece.lines));
     });
 }
 
@@ -372,30 +348,29 @@ PyObject* survey(PyObject*, PyObject* arguments) {
         return nullptr;
     }
     found.keeps_documents = keeps;
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view text) -> PyObject* {
-        found.take_characters(text, [&](std::string_view stretch) {
-            static std::array<std::string, 1 << 13> settled;  // the same stretches recur
-            std::string& recent = settled[std::hash<std::string_view>()(stretch) % settled.size()];
-            if (recent == stretch) return true;
-            const Owned piece(PyErr_Occurred() ? nullptr : as_bytes(stretch));
-            const Owned said(piece ? PyObject_CallFunctionObjArgs(is_nfc, piece.get(), nullptr) : nullptr);
-            if (said.get() == Py_False) return false;
-            if (said && stretch.size() <= 64) recent = stretch;
-            return true;
-        });
-        if (PyErr_Occurred()) return nullptr;
-        found.take_lines(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
-        const auto column = [&](int64_t Document::*value) {
-            return as_list(found.documents, [&](const Document& each) { return PyLong_FromLongLong(each.*value); });
-        };
-        const auto sight = [](const Sight& each) {
-            return Py_BuildValue("nn", static_cast<Py_ssize_t>(each.count), static_cast<Py_ssize_t>(each.first));
-        };
-        return Py_BuildValue("nnn(LLLL)(NNNN)NNN", found.lines, found.filled, found.found, found.open_line, found.open_byte,
-                             found.separators, found.blanks, column(&Document::line), column(&Document::lines),
-                             column(&Document::size), column(&Document::separators_before), as_list(found.odd, PyLong_FromLongLong),
-                             as_list(found.bad, PyLong_FromSize_t), as_list(found.seen, sight));
+    const std::string_view text(data, static_cast<size_t>(size));
+    found.take_characters(text, [&](std::string_view stretch) {
+        static std::array<std::string, 1 << 13> settled;  // the same stretches recur
+        std::string& recent = settled[std::hash<std::string_view>()(stretch) % settled.size()];
+        if (recent == stretch) return true;
+        const Owned piece(PyErr_Occurred() ? nullptr : as_bytes(stretch));
+        const Owned said(piece ? PyObject_CallFunctionObjArgs(is_nfc, piece.get(), nullptr) : nullptr);
+        if (said.get() == Py_False) return false;
+        if (said && stretch.size() <= 64) recent = stretch;
+        return true;
     });
+    if (PyErr_Occurred()) return nullptr;
+    found.take_lines(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
+    const auto column = [&](int64_t Document::*value) {
+        return as_list(found.documents, [&](const Document& each) { return PyLong_FromLongLong(each.*value); });
+    };
+    const auto sight = [](const Sight& each) {
+        return Py_BuildValue("nn", static_cast<Py_ssize_t>(each.count), static_cast<Py_ssize_t>(each.first));
+    };
+    return Py_BuildValue("nnn(LLLL)(NNNN)NNN", found.lines, found.filled, found.found, found.open_line, found.open_byte,
+                         found.separators, found.blanks, column(&Document::line), column(&Document::lines),
+                         column(&Document::size), column(&Document::separators_before), as_list(found.odd, PyLong_FromLongLong),
+                         as_list(found.bad, PyLong_FromSize_t), as_list(found.seen, sight));
 }
 
 PyObject* double_encoding_at(PyObject*, PyObject* arguments) {
@@ -414,21 +389,19 @@ PyObject* measures(PyObject*, PyObject* arguments) {
     Py_ssize_t size, places, points, states;
     PyObject* scripts;
     if (!PyArg_ParseTuple(arguments, "y#y#y#y#Y", &data, &size, &ends, &places, &classes, &points, &next, &states, &scripts)) return nullptr;
-    return scanned(std::string_view(data, static_cast<size_t>(size)), [&](std::string_view texts) -> PyObject* {
-        Measurer words(classes, next, PyByteArray_AsString(scripts));
-        const auto found = measures(texts, {ends, static_cast<size_t>(places)}, points ? &words : nullptr);
-        return found ? as_bytes(*found) : Py_NewRef(Py_None);
-    });
+    Measurer words(classes, next, PyByteArray_AsString(scripts));
+    const auto found = measures({data, static_cast<size_t>(size)}, {ends, static_cast<size_t>(places)}, points ? &words : nullptr);
+    return found ? as_bytes(*found) : Py_NewRef(Py_None);
 }
 
 PyMethodDef kMethods[] = {
-    {"survey", survey, METH_VARARGS, "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
-    {"is_utf8", counted<is_utf8>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
-    {"count_lines", counted<count_lines>, METH_O, "count_lines(data) -> how many LFs there are."},
-    {"measures", measures, METH_VARARGS, "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text."},
-    {"count_quotes", counted<count_quotes>, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
-    {"split_at_empty_lines", split_at_empty_lines, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
-    {"double_encoding_at", double_encoding_at, METH_VARARGS,
+    {"survey", guarded<survey>, METH_VARARGS, "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
+    {"is_utf8", guarded<counted<is_utf8>>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
+    {"count_lines", guarded<counted<count_lines>>, METH_O, "count_lines(data) -> how many LFs there are."},
+    {"measures", guarded<measures>, METH_VARARGS, "measures(texts, ends, classes, next, letters) -> lines, words, characters and bytes of each text."},
+    {"count_quotes", guarded<counted<count_quotes>>, METH_O, "count_quotes(data) -> how many quotation marks no backslash escapes."},
+    {"split_at_empty_lines", guarded<split_at_empty_lines>, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
+    {"double_encoding_at", guarded<double_encoding_at>, METH_VARARGS,
      "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -149,7 +149,8 @@ class _Counting:
     def __init__(self, part: Part) -> None:
         self._part = part
         self.result = Counted()
-        self._measuring = Measuring(words="words" in part.count)
+        keeps_texts = not part.count.isdisjoint({"repeats", "tokens"})
+        self._measuring = Measuring(words="words" in part.count, keeps_texts=keeps_texts)
         self._texts: list[bytes] = []
         self._lengths = _Lengths(self.result)
         self._scores = _Waiting(self.result.scores)
@@ -164,9 +165,10 @@ class _Counting:
         """Count the documents of a shard."""
         variant = clipped(shard.corpus) if self._part.side_by_side else ""
         broken = len(self.result.broken)
-        reader = _reader_of(self._part)
+        reader, options = _reader_of(self._part), self._part.options
+        tables = self._measuring.tables
         try:
-            for each in (reader.texts or reader.read)(shard, self._part.options):
+            for each in reader.texts(shard, options, tables) if reader.texts else reader.read(shard, options):
                 if isinstance(each, Document):
                     self._take(each, variant)
                 elif isinstance(each, Texts):
@@ -207,7 +209,12 @@ class _Counting:
         self._lengths.label(found.languages, found.sources, variant)
         count_months(self.result.created, found.created)
         count_months(self.result.added, found.added)
-        lengths = self._count(found.data, found.ends)
+        lengths = (
+            self._measuring.columns(found.measures)
+            if found.measures
+            else self._measuring.lengths(found.data, found.ends)
+        )
+        self._count(found.data, lengths)
         self._note(found.metadata, lengths["bytes"])
         if "attributes" in self._part.count:
             for attributes in found.attributes:
@@ -245,22 +252,21 @@ class _Counting:
         """Count the texts that wait, all at once."""
         if self._texts:
             ends = array("q", accumulate((len(text) + 1 for text in self._texts), initial=-1))[1:]
-            self._count(b"\n".join(self._texts), ends.tobytes())
+            data = b"\n".join(self._texts)
+            self._count(data, self._measuring.lengths(data, ends.tobytes()))
             self._texts, self._bytes = [], 0
 
-    def _count(self, data: bytes, ends: bytes) -> Mapping[str, array[int]]:
-        """Count texts, which LFs join, and what was noted of their documents; return their lengths by unit."""
-        lengths = self._measuring.lengths(data, ends)
-        if self._keys or "tokens" in self._part.count:
-            places = array("q", ends)
-            texts = [data[end - size : end] for end, size in zip(places, lengths["bytes"], strict=True)]
+    def _count(self, data: bytes, lengths: dict[str, array[int]]) -> None:
+        """Count texts, which LFs join, by their lengths in each unit, and what was noted of their documents."""
+        if self._measuring.tables.keeps_texts:
+            starts = accumulate((size + 1 for size in lengths["bytes"]), initial=0)
+            texts = [data[start : start + size] for start, size in zip(starts, lengths["bytes"], strict=False)]
             if "tokens" in self._part.count:
                 counts = tokens_in([text.decode() for text in texts], self._part.scratch / TOKENIZER)
                 lengths["tokens"] = array("q", counts)
             if self._keys:
                 self._add_keys(data, texts)
         self._lengths.extend(lengths)
-        return lengths
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
         import numpy as np  # noqa: PLC0415 - takes a tenth of a second, and only repeats need it

@@ -11,6 +11,7 @@ from collections import Counter
 from functools import cache
 from itertools import pairwise
 
+from corpusfmt.formats import Tables
 from corpusfmt.statistics.letters import (
     COUNTS,
     DIGIT,
@@ -89,23 +90,29 @@ def _after(state: _State, flags: int) -> tuple[_State, bool]:
 class Measuring:
     """Measures texts in lines, characters, bytes and, if asked for, `words`; then it also counts the letters of all by script."""
 
-    def __init__(self, *, words: bool) -> None:
+    def __init__(self, *, words: bool, keeps_texts: bool = False) -> None:
         self._words = words
-        self._letters = bytearray(_MOST_SCRIPTS * _NUMBER_BYTES)
+        #: For a kernel that measures texts while it reads them.
+        self.tables = Tables(
+            *_automaton() if words else (b"", b""), bytearray(_MOST_SCRIPTS * _NUMBER_BYTES), keeps_texts
+        )
         self._scripts = Counter[str]()
 
     def lengths(self, data: bytes, ends: bytes) -> dict[str, array[int]]:
         """Return the lengths of texts that LFs join to valid UTF-8, by unit; `ends` are the places after each."""
-        found = array("q")
         if _BUILT:
-            tables = _automaton() if self._words else (b"", b"")
-            measured = _native.measures(data, ends, *tables, self._letters)
-            if measured is None:
+            measures = _native.measures(data, ends, self.tables.classes, self.tables.states, self.tables.letters)
+            if measures is None:
                 raise ValueError("the texts are not UTF-8")
-            found.frombytes(measured)
-        else:
-            self._measure(data, array("q", ends), found)
-        number = len(ends) // _NUMBER_BYTES
+            return self.columns(measures)
+        found = array("q")
+        self._measure(data, array("q", ends), found)
+        return self.columns(found.tobytes())
+
+    def columns(self, measures: bytes) -> dict[str, array[int]]:
+        """Return the lengths of texts that a kernel has measured by `tables`, by unit."""
+        found = array("q", measures)
+        number = len(found) // len(_COLUMNS)
         columns = {name: found[place * number : (place + 1) * number] for place, name in enumerate(_COLUMNS)}
         if not self._words:
             del columns["words"]
@@ -130,5 +137,5 @@ class Measuring:
     @property
     def scripts(self) -> Counter[str]:
         """Letters by script."""
-        names, numbers = numbers_of_scripts(), array("Q", bytes(self._letters))
+        names, numbers = numbers_of_scripts(), array("Q", bytes(self.tables.letters))
         return self._scripts + Counter({name: numbers[place] for name, place in names.items() if place})

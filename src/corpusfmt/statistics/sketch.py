@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import accumulate, chain
+from operator import mul
 
 from msgspec import Struct, field
 
@@ -50,21 +51,21 @@ class Sketch(Struct):
         """Count finite numbers."""
         if not values:
             return
-        if not isinstance(values, array) and float in set(map(type, values)):
-            values = list(map(float, values))
+        if isinstance(values, array):
+            counts = Counter(values.tolist())
+            self.total += sum(map(mul, counts.keys(), counts.values()))
+        elif float in set(map(type, values)):
+            counts = Counter(map(float, values))
             self.total += math.fsum(values)
         else:
+            counts = Counter(values)
             self.total += sum(values)
         self.number += len(values)
-        least, most = min(values), max(values)
+        least, most = min(counts), max(counts)
         self.least, self.most = min(self.least, least), max(self.most, most)
-        if isinstance(values, array) and least >= 0:
-            known = _small_keys(self.bits)
-            small = values if most < _SMALL else [value for value in values if value < _SMALL]
-            self._merge(Counter(map(known.__getitem__, small)))
-            values = [] if small is values else [value for value in values if value >= _SMALL]
-        counts = Counter(values)
-        self._count(zip(_keys_of(counts, self.bits), counts.values(), strict=True))
+        are_small = isinstance(values, array) and 0 <= least <= most < _SMALL
+        keys = map(_small_keys(self.bits).__getitem__, counts) if are_small else _keys_of(counts, self.bits)
+        self._count(zip(keys, counts.values(), strict=True))
 
     def coarse(self) -> Sketch:
         """Return the same numbers in `COARSE` buckets."""

@@ -6,13 +6,13 @@ the rules.
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import Any
 
 import msgspec
 from msgspec import Struct, defstruct
+from msgspec.structs import astuple
 
-from corpusfmt.formats import COUNTED_METADATA, Texts
+from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
 from corpusfmt.io.jsonlines import UNDECODABLE
 from corpusfmt.io.scan import double_encoding_at
@@ -84,33 +84,34 @@ class _Row(Struct, gc=False):
     metadata: _Metadata = _Metadata()  # type: ignore[valid-type]
 
 
-# A column at a time: rows of values would be garbage to collect.
-_values_of = {name: attrgetter(name) for name in (*_Row.__struct_fields__, *_Metadata.__struct_fields__)}
 _decode_rows = msgspec.json.Decoder(_Row).decode_lines
 
 
-def clean_texts(data: bytes) -> Texts | None:
+def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     """Return the documents of a block of whole lines as what is counted; None without the kernel, or if one may be faulty."""
-    found = _native.texts(data) if _BUILT else None
+    before = bytes(tables.letters)
+    found = _native.texts(data, tables.keeps_texts, tables.classes, tables.states, tables.letters) if _BUILT else None
     if found is None:
         return None
-    texts, ends, others = found
+    texts, measures, others = found
     try:
         rows = _decode_rows(others)
     except UNDECODABLE:
+        tables.letters[:] = before
         return None
-    sources, created, added, attributes, metadata = (
-        list(map(_values_of[name], rows)) for name in _Row.__struct_fields__
-    )
-    columns = {name: list(map(_values_of[name], metadata)) for name in _Metadata.__struct_fields__}
+    sources, created, added, attributes, metadata = zip(*map(astuple, rows), strict=True)
+    columns = dict(zip(_Metadata.__struct_fields__, zip(*map(astuple, metadata), strict=True), strict=True))
     languages = [language if isinstance(language, str) else None for language in columns.pop("language")]
-    occurring = {name: column for name, column in columns.items() if column.count(None) < len(column)}
-    return Texts(texts, ends, languages, sources, created, added, occurring, attributes)
+    # Most columns have a value in all rows, or in none.
+    occurring = {
+        name: column for name, column in columns.items() if column[0] is not None or column.count(None) < len(column)
+    }
+    return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
 
 
 def clean_text(line: bytes) -> bytes:
     """Return the text of a row that a glance, native because it had suspects, has shown to be clean."""
-    found = _native.texts(line)
+    found = _native.texts(line, True, b"", b"", bytearray())
     assert found is not None
     return found[0]
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
-from corpusfmt.formats import CheckOptions, Rejected, Shard, Texts
+from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
 from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.clean import clean_documents
@@ -22,6 +23,8 @@ from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageEr
 from corpusfmt.rules import Grading, Judge
 
 _FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
+Item = TypeVar("Item")
+
 # Bytes of rows in one batch: what is made of them fits a processor's cache.
 _PIECE = 256 * 1024
 # A document without a source may still be given one.
@@ -53,38 +56,40 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         sets.finish(whole=file.whole)
 
 
-def texts(shard: Shard, options: CheckOptions) -> Iterator[Texts | Document | Rejected]:
+def texts(shard: Shard, options: CheckOptions, tables: Tables) -> Iterator[Texts | Document | Rejected]:
     """Yield the same as `read`, without making documents of clean rows if there are no attribute sets."""
-    if len(shard.files) > 1 or DOCUMENTS not in shard.files:
-        yield from read(shard, options)
-        return
-    judge = _fresh_judge(shard)
-    file = DolmaFile(shard.files[DOCUMENTS], judge, options)
-    for block in file.blocks():
-        clean = None if isinstance(block, LongLine) else clean_texts(block.data)
-        if clean is None:
-            yield from _rows_of(block, file, shard)
-        else:
-            yield clean
-    yield from rejections(judge, b"")
+
+    def counted(block: Block, file: DolmaFile) -> Iterator[Texts | Document | Rejected]:
+        clean = clean_texts(block.data, tables)
+        return _rows_of(block, file, shard) if clean is None else iter([clean])
+
+    return _by_block(shard, options, counted)
 
 
 def blocks(shard: Shard, options: CheckOptions) -> Iterator[RowBlock | Document | Rejected]:
     """Yield the same as `read`, in blocks of rows if there are no attribute sets."""
-    if len(shard.files) > 1 or DOCUMENTS not in shard.files:
-        yield from read(shard, options)
-        return
-    judge = _fresh_judge(shard)
-    file = DolmaFile(shard.files[DOCUMENTS], judge, options)
-    for block in file.blocks():
-        if isinstance(block, LongLine):
-            yield from _rows_of(block, file, shard)
-            continue
+
+    def divided(block: Block, file: DolmaFile) -> Iterator[RowBlock]:
         line = block.line
         for start, data in pieces(block.data, _PIECE):
             piece = Block(data, line, block.byte + start)
             yield RowBlock(data, each=partial(_rows_of, piece, file, shard))
             line += count_lines(data)
+
+    return _by_block(shard, options, divided)
+
+
+def _by_block(
+    shard: Shard, options: CheckOptions, convert: Callable[[Block, DolmaFile], Iterator[Item | Document | Rejected]]
+) -> Iterator[Item | Document | Rejected]:
+    """Yield what is made of each block of whole lines, or what `read` yields if there are attribute sets."""
+    if len(shard.files) > 1 or DOCUMENTS not in shard.files:
+        yield from read(shard, options)
+        return
+    judge = _fresh_judge(shard)
+    file = DolmaFile(shard.files[DOCUMENTS], judge, options)
+    for block in file.blocks():
+        yield from _rows_of(block, file, shard) if isinstance(block, LongLine) else convert(block, file)
     yield from rejections(judge, b"")
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
-from corpusfmt.formats import CheckOptions, Rejected, Shard, Texts
+from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
 from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import bad_text, broken_stream, too_long
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
@@ -78,8 +78,8 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         yield from _Pairs(shard, part, options)
 
 
-def texts(shard: Shard, options: CheckOptions) -> Iterator[Texts | Document | Rejected]:
-    """Yield the same as `read`, without making documents of plain records and texts."""
+def texts(shard: Shard, options: CheckOptions, _tables: Tables) -> Iterator[Texts | Document | Rejected]:
+    """Yield the same as `read`, without making documents of plain records and texts, which are not measured here."""
     part: Part = shard.payload
     if part.version == "1.0" or "other" in shard.files:
         yield from read(shard, options)
