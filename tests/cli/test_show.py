@@ -115,7 +115,13 @@ def test_the_document_at_a_line_of_oscar_1_0_is_shown(version: str, tmp_path: Pa
 def test_skipped_records_are_counted(tmp_path: Path) -> None:
     done = run_cli("show", dolma(tmp_path, BAD, GOOD))
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
-    assert done.stderr == b"1 record skipped because of errors: run `corpusfmt validate`\n"
+    assert done.stderr == b"1 record skipped because of GEN301: run `corpusfmt validate`\n"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.jsonl").write_bytes(b'{"text": "a"}\n["b"]\n{"text": 1}\n')
+    (tmp_path / "in/b.jsonl").write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n")
+    done = run_cli("show", tmp_path / "in")
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert done.stderr == b"3 records skipped because of GEN105, JSL201, JSL301: run `corpusfmt validate`\n"
 
 
 def test_text_is_printed_with_its_attributes_and_without_control_characters(tmp_path: Path) -> None:

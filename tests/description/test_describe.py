@@ -480,3 +480,53 @@ def test_what_an_earlier_run_wrote_is_not_described(name: str, tmp_path: Path) -
     assert run_cli("validate", name, "--data", "--format", "croissant", cwd=tmp_path).returncode == 0
     done = run_cli("describe", ".", "-o", name, "--evidence", name, cwd=tmp_path)
     assert (done.returncode, (tmp_path / name).read_bytes()) == (2, described[0])
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.jsonl": POINTER},
+        {"a.jsonl.gz": POINTER, "README.md": b"---\nlicense: mit\n---\n"},
+        {"b.jsonl": b'{"text":"x"}\n', "a.txt": POINTER},
+        {"documents/a.jsonl.gz": POINTER},
+        {"documents/b.jsonl.gz": gzipped(b'{"id":"1","text":"x","source":"s"}\n'), "images/a.png": POINTER},
+        {"data/a.parquet": POINTER},
+        {"de/de.txt.gz": POINTER},
+    ],
+    ids=", ".join,
+)
+def test_a_pointer_is_not_left_out(files: dict[str, bytes], tmp_path: Path) -> None:
+    for name, data in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    done = run_cli("describe", tmp_path)
+    (path,) = (name for name, data in files.items() if data == POINTER)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.decode() == (
+        f"{path}: GEN105 the file is a pointer of Git LFS, expected data\n"
+        "  help: run `git lfs pull`, or download the data\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        (b'["a", "b"]', "JSL201 the row is an array, expected an object"),
+        (b'{"text": ', "GEN301 not one JSON value"),
+        (b'{"text": "\xff"}', "GEN201 not UTF-8"),
+    ],
+)
+def test_a_row_that_is_none_is_a_finding(row: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text":"x"}\n' + row + b'\n{"text":"y"}\n')
+    with pytest.raises(BadInput, match=rf"a\.jsonl:2(:\d+)?: {message}"):
+        corpusfmt.describe(tmp_path)
+
+
+def test_good_rows_that_are_not_described_are_a_note(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text":"x"}\n{"text":"y","n":%d}\n' % 2**70)
+    evidence: list[dict[str, Any]] = []
+    assert corpusfmt.describe(tmp_path, evidence=evidence.append)["recordSet"] == []
+    assert evidence[0]["notes"][0].startswith("a.jsonl: no records: mlcroissant 1.1.1 reads no number")

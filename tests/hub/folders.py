@@ -238,6 +238,9 @@ def layouts() -> Iterator[tuple[str, Files]]:
     yield "a file called val", {"documents/val.jsonl": plain("a"), "documents/en.jsonl": plain("b")}
     yield "splits by name", {"documents/train.jsonl": plain("a"), "documents/test.jsonl": plain("b")}
     yield "two keywords in one name", {"documents/train.training.jsonl": plain("a")}
+    yield "two keywords of one split", {
+        "documents/dev.jsonl": rows([1, "y"], "a"), "documents/valid.jsonl": rows(["x"], "b"),
+    }  # fmt: skip
     yield "names with # and %", {"documents/a#1.jsonl": plain("a"), "documents/b%20.jsonl": plain("b")}
     brackets = {"documents/a[1].jsonl": plain("a"), "documents/b].jsonl": plain("b")}
     yield "names with brackets", brackets
@@ -301,6 +304,14 @@ def cards() -> Iterator[tuple[str, Files]]:
             A: rows([1], "a"), B: rows([big], "b"),
             "README.md": card(*default("documents/*"), *features(**COLUMNS, x="uint64")),
         }  # fmt: skip
+    yield "types without configs", TWO | {"README.md": card(*features(**COLUMNS))}
+    yield "types without configs, text", {
+        A: rows([1], "a"), B: rows(["x"], "b"), "README.md": card(*features(**COLUMNS, x="int64")),
+    }  # fmt: skip
+    other = card(*features(**COLUMNS)).replace(b": default", b": other")
+    yield "types of another config, without configs", TWO | {"README.md": other}
+    two_infos = card(*features(**COLUMNS, x="int64"), "- config_name: other")
+    yield "types of two configs, without configs", {A: rows(["x"], "a"), B: rows(["y"], "b"), "README.md": two_infos}
     sizes = ["dataset_info:", "- config_name: default", "  splits:", "  - name: train", "    num_examples: 4"]
     yield "right size of the split", TWO | {"README.md": card(*default("documents/*"), *sizes)}
     yield "wrong size of the split", TWO | {"README.md": card(*default("documents/*"), *sizes).replace(b": 4", b": 5")}

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hub.folders import TWO, card, default, folders, plain, write
+from hub.folders import TWO, A, card, default, features, folders, plain, rows, write
 
 import corpusfmt
 from corpusfmt.hub.kinds import builder_of, matched, splits_of
@@ -31,6 +31,7 @@ def found(root: Path, **arguments: int) -> list[tuple[str, str]]:
         (b"configs: " + b"- " * 100_000, "the head of the card is nested too deeply"),
         (b"configs:\n" + b"".join(b" " * depth + b"a:\n" for depth in range(1, 200)), "nested too deeply"),
         (b"configs: 1", "`configs` is not a list"),
+        (b"dataset_info:\n  config_name: b", "`dataset_info` is about the config `b`, expected `default`"),
         (b"configs:\n- 1", "`config_name` is `null`"),
         (b"configs:\n- config_name: 2", "`config_name` is `2`, expected a text"),
         (b"configs:\n- config_name: 1", "`config_name` is `1`, expected a text"),
@@ -53,6 +54,16 @@ def found(root: Path, **arguments: int) -> list[tuple[str, str]]:
 def test_a_head_that_cannot_be_used_is_a_finding(head: bytes, message: str, tmp_path: Path) -> None:
     codes = found(write(TWO | {"README.md": b"---\n" + head + b"\n---\n"}, tmp_path))
     assert ("HUB301", True) in {(code, message in text) for code, text in codes}, codes
+
+
+def test_what_a_card_without_configs_declares_applies(tmp_path: Path) -> None:
+    head = card(*features(id="string", text="string", source="string", x="int64"))
+    assert found(write({A: rows([1], "a"), "README.md": head}, tmp_path / "good")) == []
+    codes = found(write({A: rows(["x"], "a"), "README.md": head}, tmp_path / "text"))
+    assert [code for code, _ in codes] == ["HUB202"]
+    sized = card("dataset_info:", "  splits:", "  - name: train", "    num_examples: 2")
+    codes = found(write({A: rows([1], "a"), "README.md": sized}, tmp_path / "sized"))
+    assert codes == [("HUB303", "`num_examples` of the split `train` of `default` is 2, expected 1")]
 
 
 def test_odd_types_and_deep_rows_are_no_crash(tmp_path: Path) -> None:
@@ -94,6 +105,12 @@ def test_splits_and_kinds_follow_names() -> None:
         "test": ["my-test.jsonl"],
     }
     assert splits_of([".a.jsonl", "README.md"]) == {}
+    assert splits_of(["dev.jsonl", "valid.jsonl", "my-valid.jsonl"]) == {
+        "validation": ["valid.jsonl", "my-valid.jsonl", "dev.jsonl"]
+    }
+    assert splits_of(["train/a", "train-1/b", "x-train/c", "x-train-train/d", "y"]) == {
+        "train": ["train/a", "train-1/b", "x-train-train/d", "x-train/c", "x-train-train/d"]
+    }
     assert builder_of(["a.json.gz", "b.parquet"]) == "parquet"
     assert builder_of(["a.bin", "b"]) == ""
 

@@ -96,12 +96,13 @@ def command(
     if what is not None and (at_random or grep is not None):
         raise UsageError("ID and PATH:LINE name one document: remove them, or --random and --grep")
     pattern = _pattern(grep)
+    codes: set[str] = set()
     documents = read(
         corpus,
         format=format_name,
         languages=language,
         sources=source,
-        on_error="skip",
+        on_error=lambda finding: codes.add(finding.code),
         follow_links=follow_links,
         limits=limits_of(max_expansion, max_total_bytes, timeout),
         **fields,
@@ -114,7 +115,8 @@ def command(
         found = _named(documents, corpus, what)
     _print(found, output_format or (Output.TEXT if sys.stdout.isatty() else Output.JSONL))
     if documents.skipped:
-        warn(f"{plural(documents.skipped, 'record')} skipped because of errors: run `corpusfmt validate`")
+        skipped = plural(documents.skipped, "record")
+        warn(f"{skipped} skipped because of {', '.join(sorted(codes))}: run `corpusfmt validate`")
     if not found:
         warn("no document found")
         raise typer.Exit(FINDINGS)

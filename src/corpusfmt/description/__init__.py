@@ -47,6 +47,7 @@ from corpusfmt.formats.describing import (
     record_count,
     why_not_loaded,
 )
+from corpusfmt.formats.general import pointer_as_input
 from corpusfmt.formats.parts import ROOT_FILES
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
@@ -55,7 +56,7 @@ from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.loading import HUGE, OFFSET, TEXTS, TIME, Columns, Seen
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.io.paths import Entry, PointerFile, entry_of
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
 
@@ -101,7 +102,7 @@ def describe(
     is not described. `columns` is a column profile, by its name or file, and `fields` name fields of rows, such as
     `text_field`, as for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
     Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
-    corpus are wrong or a part of it cannot be read, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
+    corpus are wrong, a part of it cannot be read or a file is a pointer of Git LFS, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
     """
     details = Details.of(locals())
     document, found = described_as(
@@ -168,7 +169,7 @@ def described_as(
         with within(meter):
             found = survey(leave_out=is_output)
             if rows is not None:
-                explain(found, rows, entry, reading)
+                explain(found, rows, entry, prefix, reading)
         if not found.files:
             raise UsageError(f"nothing to describe: no data found in {path}")
         described = _surveyed(name, found, release, prefix, properties)
@@ -426,7 +427,7 @@ def _looks(
 def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
     for entry in shard.files.values():
         refuse_barred(entry)
-    files = {entry.path: facts_of(entry) for entry in shard.files.values()}
+    files = {entry.path: _facts_of(entry) for entry in shard.files.values()}
     fmt, version = named_format(format_name)
     describer = fmt.describers[version]
     if describer.language is not None:
@@ -438,6 +439,13 @@ def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
             rows.note(row)
         return _Look(files, rows.contents() | Contents(_languages(describer, files), records=records))
     return _Look(files, _contents(fmt, describer, shard, options))
+
+
+def _facts_of(entry: Entry) -> FileFacts:
+    try:
+        return facts_of(entry)
+    except PointerFile as pointer:
+        raise pointer_as_input(pointer, entry.path) from pointer
 
 
 def _languages(describer: Describer, paths: Iterable[str]) -> frozenset[str]:

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import asdict, replace
 
-from corpusfmt.formats import CheckOptions, Format, ReadOptions, detect, named_format
+from corpusfmt.formats import CheckOptions, Format, ReadOptions, Rejected, Shard, detect, named_format
 from corpusfmt.formats.columns import Columns, format_of_columns, path_to
 from corpusfmt.formats.describing import FieldOf, Survey
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import UsageError
+from corpusfmt.io.streams import codec_of_name
+from corpusfmt.model import BadInput, UsageError
 
+_JSON_LINES = "application/jsonlines"
 _MEANINGS = {
     "text": "Text of the document",
     "id": "Identifier of the document",
@@ -35,9 +37,14 @@ def format_with_columns(entry: Entry, reading: ReadOptions) -> Format:
     return fmt
 
 
-def explain(found: Survey, fmt: Format, entry: Entry, reading: ReadOptions) -> None:
-    """Say in a survey what the fields of a column profile mean, and which languages its paths name."""
-    shards = fmt.plan(entry, CheckOptions(reading=reading)).shards
+def explain(found: Survey, fmt: Format, entry: Entry, prefix: str, reading: ReadOptions) -> None:
+    """Say in a survey what the fields of a column profile mean, and which languages its paths name.
+
+    Raises `BadInput` for the first row that is none, such as an array, if the survey found no records in its file for that.
+    """
+    options = CheckOptions(reading=reading)
+    shards = fmt.plan(entry, options).shards
+    _refuse_bad_rows(found, fmt, shards, prefix, options)
     columns = next((shard.payload for shard in shards if isinstance(shard.payload, Columns)), None)
     if columns is None:
         return
@@ -51,6 +58,19 @@ def explain(found: Survey, fmt: Format, entry: Entry, reading: ReadOptions) -> N
         replace(each, fields=list(_explained(each.fields, meanings))) if each.fields else each
         for each in found.record_sets
     ]
+
+
+def _refuse_bad_rows(found: Survey, fmt: Format, shards: Sequence[Shard], prefix: str, options: CheckOptions) -> None:
+    assert fmt.reader is not None
+    for shard in shards:
+        for each in shard.files.values():
+            seen = found.evidence["files"].get(prefix + each.path, {})
+            # Records in other compression are not described, however good.
+            is_described = seen.get("encodingFormat") == _JSON_LINES and codec_of_name(each.name) in ("plain", "gzip")
+            if is_described and "records" not in seen:
+                rejected = (row for row in fmt.reader.read(shard, options) if isinstance(row, Rejected))
+                if (first := next(rejected, None)) is not None:
+                    raise BadInput(first.finding)
 
 
 def _explained(

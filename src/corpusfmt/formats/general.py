@@ -13,8 +13,8 @@ from corpusfmt.io.paths import Entry, OutsideRoot, PointerFile, reason_of
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
-from corpusfmt.model import Fault, Location, Problem, Severity
-from corpusfmt.rules import INTERNAL_ERROR, Judge, RuleSet
+from corpusfmt.model import BadInput, Fault, Location, Problem, Severity
+from corpusfmt.rules import INTERNAL_ERROR, Judge, RuleSet, finding_of
 
 if TYPE_CHECKING:
     from corpusfmt.io.double_encoding import Repair
@@ -194,6 +194,11 @@ def barred(cause: Entry | OSError, at: Location) -> Fault:
     if isinstance(cause, PointerFile):
         return Fault(POINTER_FILE, Problem(f"the file is {reason}", at, repair_of(cause)))
     return link_outside_root(at, reason) if isinstance(cause, OutsideRoot) else unreadable(at, reason)
+
+
+def pointer_as_input(pointer: PointerFile, path: str) -> BadInput:
+    """Return a pointer that was opened in place of the data at a path as bad input."""
+    return BadInput(finding_of(barred(pointer, Location(path)), GENERAL, ""))
 
 
 def report_barred(entry: Entry, judge: Judge) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.formats.general import barred
 from corpusfmt.hub.kinds import matched, splits_of
@@ -53,14 +54,21 @@ def is_card(entry: Entry) -> bool:
         return False
 
 
-def tables_of(card: Entry, paths: Sequence[str], judge: Judge) -> list[Table] | None:
-    """Return the tables of a card; none if it has no configs. Defects are reported, and an empty list returned."""
+def tables_of(
+    card: Entry, paths: Sequence[str], judge: Judge, guessed: Callable[[], Sequence[Table]]
+) -> Sequence[Table]:
+    """Return the tables of a card, or of one without configs those that are `guessed`, as the card declares them.
+
+    Defects are reported, and no tables returned.
+    """
     try:
         head = _head(card, judge)
         configs = head.get("configs")
+        infos = _infos(head)
         if not configs:
-            return None
-        tables = list(_tables(configs, _infos(head), paths, judge))
+            info = _only(infos)
+            return [replace(each, features=_features(info), sizes=_sizes(info)) for each in guessed()]
+        tables = list(_tables(configs, infos, paths, judge))
         _refuse_without_default(configs)
     except Malformed as malformed:
         judge.report(CARD_MALFORMED, malformed.problem)
@@ -144,9 +152,12 @@ def _tables(configs: Any, infos: Mapping[str, Json], paths: Sequence[str], judge
             raise Malformed(f"two configs are called `{name}`", at, "rename one")
         names.add(name)
         info = infos.get(name, {})
-        features = config.get("features", info.get("features"))
-        types = declared(features).members if isinstance(features, list) else None
-        yield Table(name, _splits(config, at, paths, judge), types, _sizes(info))
+        yield Table(name, _splits(config, at, paths, judge), _features(info | config), _sizes(info))
+
+
+def _features(info: Json) -> Mapping[str, Type] | None:
+    features = info.get("features")
+    return declared(features).members if isinstance(features, list) else None
 
 
 def _plain(value: object) -> str:
@@ -195,6 +206,17 @@ def _infos(head: Json) -> dict[str, Json]:
     given = head.get("dataset_info")
     infos = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, dict)]
     return {str(each.get("config_name", "default")): each for each in infos}
+
+
+def _only(infos: Mapping[str, Json]) -> Json:
+    """Return what a card without configs declares of its files: with several declarations, nothing."""
+    if len(infos) != 1:
+        return {}
+    ((name, info),) = infos.items()
+    if name != "default":
+        message = f"`dataset_info` is about the config `{name}`, expected `default` or one of `configs`"
+        raise Malformed(message, "/dataset_info", f"add `{name}` to `configs`")
+    return info
 
 
 def _sizes(info: Json) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
@@ -87,8 +88,8 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         if found := unloadable(path):
             judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `{found}`", Location(path), "rename it"))
     paths = list(entries)
-    tables_in_card = tables_of(entries[CARD], paths, judge) if CARD in entries else None
-    tables = _guessed(paths, judge) if tables_in_card is None else tables_in_card
+    guessed = partial(_guessed, paths, judge)
+    tables = [*(tables_of(entries[CARD], paths, judge, guessed) if CARD in entries else guessed())]
     if not any(table.splits for table in tables):
         return
     tables = [
@@ -103,7 +104,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         _judge_columns(tables, entries, judge, look)
 
 
-def _guessed(paths: Sequence[str], judge: Judge) -> list[Table]:
+def _guessed(paths: Sequence[str], judge: Judge) -> Sequence[Table]:
     """Return the table that the names of files define, without a card."""
     splits = {split: own for split, found in splits_of(paths).items() if (own := readable(found))}
     builders = kinds(splits)
@@ -253,7 +254,7 @@ def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> No
     for split, expected in table.sizes.items():
         rows = sum(looked[path].rows for path in table.splits.get(split, ()))
         if rows != expected:
-            message = f"`num_examples` of the split `{split}` of `{table.name}` is {expected:,}, expected {rows:,}"
+            message = f"`num_examples` of the split `{split}` of `{table.name or 'default'}` is {expected:,}, expected {rows:,}"
             judge.report(
                 CARD_SPLIT_SIZE, Problem(message, Location(CARD, pointer="/dataset_info"), "correct the number")
             )

@@ -29,6 +29,22 @@ _KEYWORDS = {
     "test": ("test", "testing", "eval", "evaluation"),
 }
 _SEPARATOR = "[-._ 0-9]"
+
+
+def _patterns(*shapes: str) -> dict[str, list[re.Pattern[str]]]:
+    """Return the patterns of each split in the order in which they are tried: a file is read once for each that it matches."""
+    return {
+        split: [
+            re.compile(shape.format(keyword=keyword, sep=_SEPARATOR), re.DOTALL)
+            for keyword in keywords
+            for shape in shapes
+        ]
+        for split, keywords in _KEYWORDS.items()
+    }
+
+
+_BY_FOLDER = _patterns("{keyword}", "{keyword}{sep}.*", ".*{sep}{keyword}", ".*{sep}{keyword}{sep}.*")
+_BY_NAME = _patterns("{keyword}{sep}.*", ".*{sep}{keyword}{sep}.*")
 _SHARDED = re.compile(r"data/(?P<split>[^/]*)-\d{5}-of-\d[^/]*\d[^/]*\.[^/]*")
 _EARLY = (("logs", re.compile(r"(?:.*/)?[^/]*\.eval")), ("test", re.compile(r"(?:.*/)?(?:task\.toml|instruction\.md)")))
 
@@ -62,25 +78,22 @@ def splits_of(paths: Iterable[str]) -> dict[str, list[str]]:
     for name, pattern in _EARLY:
         if early := [path for path in seen if pattern.fullmatch(path)]:
             return {name: early}
-    for part in (posixpath.dirname, posixpath.basename):
+    for splits, steps in ((_BY_FOLDER, _folders), (_BY_NAME, _name)):
         by_name = {
-            split: [path for path in seen for _ in range(_times(keywords, part(path), part is posixpath.basename))]
-            for split, keywords in _KEYWORDS.items()
+            split: [path for pattern in patterns for path in seen if any(map(pattern.fullmatch, steps(path)))]
+            for split, patterns in splits.items()
         }
         if any(by_name.values()):
             return {split: found for split, found in by_name.items() if found}
     return {"train": seen} if seen else {}
 
 
-def _times(keywords: Sequence[str], name: str, is_file: bool) -> int:
-    """Return how many patterns of a split a name matches: a file is read once for each."""
-    end = _SEPARATOR if is_file else f"(?:{_SEPARATOR}|$)"
-    steps = [name] if is_file else name.split("/")
-    found = 0
-    for keyword in keywords:
-        found += any(re.match(f"{keyword}{end}", step) for step in steps)
-        found += any(re.search(f"{_SEPARATOR}{keyword}{end}", step) for step in steps)
-    return found
+def _folders(path: str) -> Sequence[str]:
+    return path.split("/")[:-1]
+
+
+def _name(path: str) -> Sequence[str]:
+    return [posixpath.basename(path)]
 
 
 def matched(pattern: str, paths: Iterable[str]) -> list[str]:

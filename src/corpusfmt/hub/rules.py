@@ -141,7 +141,7 @@ CARD_MALFORMED = RULES.finding(
     """The head of the card cannot be used: it is not YAML, or a config lacks a name, has an impossible one, or is not the default.
 
     Why: `load_dataset` fails. Unquoted, `no` is false and `on` true.
-    Example: `config_name: no`; two configs, neither called `default` nor marked `default: true`.
+    Example: `config_name: no`; two configs, neither called `default` nor marked `default: true`; a `dataset_info` of no config.
     Fix: correct the head; put names in quotes.
     """,
     spec=_SPEC,

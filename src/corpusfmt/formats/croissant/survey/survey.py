@@ -18,8 +18,9 @@ from corpusfmt.formats.croissant.survey.files import Seen, look_at
 from corpusfmt.formats.croissant.survey.rows import Rows
 from corpusfmt.formats.croissant.survey.sets import SPLIT, includes_of, split_in, split_type
 from corpusfmt.formats.describing import FieldOf, FileOf, RecordSetOf, Survey, record_count
+from corpusfmt.formats.general import pointer_as_input
 from corpusfmt.io.limits import fitting
-from corpusfmt.io.paths import Entry, is_hidden, reason_of, walk
+from corpusfmt.io.paths import Entry, PointerFile, is_hidden, reason_of, walk
 from corpusfmt.model import Json
 from corpusfmt.wording import plural
 
@@ -114,6 +115,9 @@ class _Surveyor:
             try:
                 for seen in look_at(entry, self._prefix, self._keys):
                     self._put(seen)
+            except PointerFile as pointer:
+                # What it stands for belongs to the data, which would be described without it.
+                raise pointer_as_input(pointer, entry.path) from pointer
             except OSError as error:
                 self._note(entry.path, f"left out: {reason_of(error)}")
 
