@@ -72,6 +72,15 @@ def test_counts_are_exact_where_findings_are_not_kept() -> None:
     assert found.totals == {"new": 30, "gone": 0, "unchanged": 20}
     assert not found.appeared, "the kept ones are the same"
     assert trend(many, few).totals == {"new": 0, "gone": 30, "unchanged": 20}
+    assert list(renderer("text")(found))[0] == "new: … 30 more"
+
+
+def test_occurrences_that_reports_do_not_list_are_said_to_be_there() -> None:
+    """A report keeps some of a rule's findings in a file; a list of these must not look like all."""
+    new = report(*(("OSC305", "de.gz", line, f"line {line}") for line in range(50)), cap=2)
+    listed = list(renderer("text")(trend(report(), new)))
+    assert [each for each in listed if each.startswith("new: ")][2:] == ["new: … 48 more"]
+    assert list(renderer("markdown")(trend(report(), new)))[-1] == "- 48 more"
 
 
 def test_a_repeated_message_is_paired_once() -> None:

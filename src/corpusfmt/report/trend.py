@@ -81,13 +81,20 @@ def _identity(finding: Finding) -> tuple[str, ...]:
     return finding.code, at.path, at.pointer or "", at.record or "", finding.message
 
 
+def _examples(found: Trend) -> Iterator[tuple[str, Sequence[Finding], int]]:
+    """Yield the findings that are listed as new and as gone, and the number of occurrences that are not, even if reports keep none."""
+    for title, findings in (("new", found.appeared), ("gone", found.disappeared)):
+        examples = findings[:_MOST_EXAMPLES]
+        yield title, examples, max(found.totals[title] - sum(each.count for each in examples), 0)
+
+
 def text(found: Trend) -> Iterator[str]:
     """Yield lines for a terminal."""
-    for title, findings in (("new", found.appeared), ("gone", found.disappeared)):
-        for finding in findings[:_MOST_EXAMPLES]:
+    for title, examples, further in _examples(found):
+        for finding in examples:
             yield f"{title}: {finding_line(finding)}"
-        if len(findings) > _MOST_EXAMPLES:
-            yield f"{title}: … {len(findings) - _MOST_EXAMPLES:,} more"
+        if further:
+            yield f"{title}: … {further:,} more"
     for each in found.changes:
         if each.new or each.gone:
             yield f"{each.rule}: {_said(each)}"
@@ -106,16 +113,16 @@ def markdown(found: Trend) -> Iterator[str]:
         yield "|---|--:|--:|--:|"
         for each in changed:
             yield f"| {code(each.rule)} | {each.new:,} | {each.gone:,} | {each.unchanged:,} |"
-    for title, findings in (("New", found.appeared), ("Gone", found.disappeared)):
-        if findings:
+    for title, examples, further in _examples(found):
+        if examples:
             yield ""
-            yield f"{title}:"
+            yield f"{title.capitalize()}:"
             yield ""
-            for finding in findings[:_MOST_EXAMPLES]:
+            for finding in examples:
                 where, what = code(str(finding.location)), code(finding.message)
                 yield f"- {where} {finding.code} {finding.severity}: {what}"
-            if len(findings) > _MOST_EXAMPLES:
-                yield f"- {len(findings) - _MOST_EXAMPLES:,} more"
+            if further:
+                yield f"- {further:,} more"
 
 
 def json_object(found: Trend) -> Iterator[str]:
