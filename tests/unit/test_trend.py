@@ -72,7 +72,7 @@ def test_counts_are_exact_where_findings_are_not_kept() -> None:
     assert found.totals == {"new": 30, "gone": 0, "unchanged": 20}
     assert not found.appeared, "the kept ones are the same"
     assert trend(many, few).totals == {"new": 0, "gone": 30, "unchanged": 20}
-    assert list(renderer("text")(found))[0] == "new: … 30 more"
+    assert next(renderer("text")(found)) == "new: … 30 more"
 
 
 def test_occurrences_that_reports_do_not_list_are_said_to_be_there() -> None:
