@@ -6,7 +6,9 @@ import contextlib
 import gzip
 import json
 import math
+import os
 import shutil
+import subprocess
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,9 +18,12 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from conversion.rows import beside, document, write_rows
 from msgspec.structs import replace
+from pyarrow import parquet
 from stats.uax29 import is_word, segments
 from support import FIXTURES, REPOSITORY, gzipped, run_cli
 
@@ -97,6 +102,40 @@ def test_counts_equal_those_of_a_plain_loop_in_each_format(
         row["metadata"]["language"] for row in rows
     )
     assert found["created"] == dict(sorted(Counter(row["created"][:7] for row in rows).items()))
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_counts_equal_those_of_zcat_and_wc(jobs: int, oscar_corpus: Path) -> None:
+    """Each document of OSCAR ends with an empty line, which is not part of it, and has a line of metadata."""
+
+    def wc(files: str) -> list[int]:
+        pipeline = f"find . -name '{files}' -exec zcat {{}} + | wc -lmc"
+        done = subprocess.run(
+            ["sh", "-c", pipeline],
+            cwd=oscar_corpus,
+            env=os.environ | {"LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            check=True,
+        )
+        return [int(number) for number in done.stdout.split()]
+
+    found = corpusfmt.stats(oscar_corpus, jobs=jobs).to_dict()
+    documents, (lines, characters, size) = wc("*_meta*.jsonl.gz")[0], wc("*.txt.gz")
+    assert (found["documents"], found["lines"]) == (documents, lines - documents)
+    assert (found["characters"], found["bytes"]) == (characters - 2 * documents, size - 2 * documents)
+
+
+@pytest.mark.parametrize("jobs", [1, 2, 5])
+def test_counts_equal_those_of_pyarrow(jobs: int, dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "parquet", to="parquet")
+    tables = [parquet.read_table(path, columns=["text"]) for path in (tmp_path / "parquet").rglob("*.parquet")]
+    texts = pa.concat_tables(tables)["text"]
+    found = corpusfmt.stats(tmp_path / "parquet", jobs=jobs).to_dict()
+    for name, lengths in (("characters", pc.utf8_length(texts)), ("bytes", pc.binary_length(texts))):
+        extremes = pc.min_max(lengths).as_py()
+        assert found[name] == pc.sum(lengths).as_py()
+        assert {each: found["lengths"][name][each] for each in extremes} == extremes
+    assert found["documents"] == len(texts)
 
 
 def test_the_number_of_workers_makes_no_difference(dolma_corpus: Path) -> None:
