@@ -332,6 +332,16 @@ def tables() -> Iterator[tuple[str, Files]]:
     yield "parquet, objects with other keys", both({"x": [{"a": 1}]}, {"x": [{"b": 1}]})
     for name, (one, other) in (arrays() | nested_arrays()).items():
         yield f"parquet, {name}", both({"x": one}, {"x": other})
+    as_json = card(*default("data/*"), *features(id="string", text="string", x="json"))
+    declared: dict[str, tuple[list[Any], list[Any]]] = {
+        "objects of ints": ([{"a": [1, None]}], [{"a": []}]),
+        "short floats": ([[1.5]], [[2.0]]),
+        "long floats": ([[1.5]], [[0.12345678901234567]]),
+        "days": ([dt.date(2020, 1, 2)], [dt.date(2020, 1, 3)]),
+        "bytes": ([b"x"], [b"y"]),
+    }
+    for name, (one, other) in declared.items():
+        yield f"parquet, declared json, {name}", both({"x": one}, {"x": other}) | {"README.md": as_json}
 
 
 def declarations() -> Iterator[tuple[str, Files]]:

@@ -61,3 +61,6 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory(dir=sys.argv[1]) as home:
         os.environ["HF_HOME"] = home
         main()
+    sys.stdout.flush()
+    # Threads of libraries that are still there when the interpreter ends may abort the process, after all answers.
+    os._exit(0)

@@ -280,6 +280,18 @@ def test_rows_that_are_converted_together_become_the_same_bytes(
     assert converted(tmp_path / "singly") == together
 
 
+def test_dolma_3_under_another_name_is_read_as_named(tmp_path: Path) -> None:
+    rows = [SHAPES["dolma-3"][1](number) for number in range(10)]
+    source = write(tmp_path / "in/a.jsonl.gz", rows).parent
+    report = corpusfmt.validate(source)
+    assert (report.format, report.by_rule) == ("dolma", {"DOL306": 10})
+    named = corpusfmt.validate(source, columns="dolma-3", profile="strict")
+    assert (named.format, named.verdict.value, named.findings) == ("jsonl", "valid", [])
+    corpusfmt.convert(source, tmp_path / "dolma", to="dolma", columns="dolma-3")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    assert rows_below(tmp_path / "back/data") == rows
+
+
 def as_table(path: Path, rows: list[Json]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist(rows), path)

@@ -131,9 +131,13 @@ class Columns(Struct, frozen=True):
             return None
         return _SCRIPT.sub("", value) if self.files.without_script else value
 
-    def fits(self, row: Json, path: str) -> bool:
-        """Return whether a row, in a file with this path, has the fields of the profile."""
-        if self.files.needed and not any(_pattern(name).fullmatch(path) for name in self.files.names):
+    def fits(self, row: Json, path: str | None) -> bool:
+        """Return whether a row, in a file with this path or any, has the fields of the profile."""
+        if (
+            path is not None
+            and self.files.needed
+            and not any(_pattern(name).fullmatch(path) for name in self.files.names)
+        ):
             return False
         if (self.fields.id is None and "id" in row) or not all(name in row for name in self.identifying):
             return False

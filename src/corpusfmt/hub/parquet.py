@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from math import isfinite
 from typing import Any
 
 from corpusfmt.formats.parquet.arrow import pyarrow
 from corpusfmt.hub.rules import KEY_MISSING, TYPE_DIFFERS, VALUE_CHANGED
 from corpusfmt.hub.types import CHANGES, FAILS, Misfit, Type
-from corpusfmt.io.loading import Seen
+from corpusfmt.io.loading import DECIMALS, Seen
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.parquet import Table, values_in
 from corpusfmt.io.paths import Entry
@@ -110,6 +111,8 @@ def _misfits(array: Any, expected: Type, column: str) -> Iterator[Misfit]:
     if expected.name == "json":
         if (types.is_string(kind) or types.is_large_string(kind)) and array.null_count < len(array):
             yield Misfit(VALUE_CHANGED, column, "texts", "json", "they are read as JSON")
+        elif not _is_kept_as_json(array):
+            yield Misfit(VALUE_CHANGED, column, f"`{kind}`", "json", CHANGES)
     elif _is_list(kind) and expected.items is not None:
         yield from _in_list(array, expected, column)
     elif types.is_struct(kind) and expected.name == "struct":
@@ -120,6 +123,24 @@ def _misfits(array: Any, expected: Type, column: str) -> Iterator[Misfit]:
         yield from _as_label(array, expected, column)
     else:
         yield from _cast(array, expected, column)
+
+
+def _is_kept_as_json(array: Any) -> bool:
+    """Return whether values are the same once a loader has written them as JSON, with ten decimals."""
+    try:
+        return all(map(_is_json, array.to_pylist()))
+    except ValueError:  # times of nanoseconds are no values of Python
+        return False
+
+
+def _is_json(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_is_json, value.values()))
+    if isinstance(value, list):
+        return all(map(_is_json, value))
+    if isinstance(value, float):
+        return isfinite(value) and round(value, DECIMALS) == value
+    return value is None or isinstance(value, str | int)
 
 
 def _in_list(array: Any, expected: Type, column: str) -> Iterator[Misfit]:

@@ -17,6 +17,8 @@ from corpusfmt.model import Json
 
 #: Bytes of text of a block.
 BLOCK_BYTES = 10 * 1024 * 1024
+#: Decimals of a float that a loader writes as JSON.
+DECIMALS = 10
 # Rows are added together up to these numbers.
 _WAITING_BYTES = 1024 * 1024
 _WAITING_ROWS = 256
@@ -35,7 +37,6 @@ _FLOATS = FLOAT | FRACTION | LONG
 # Objects with more keys are maps rather than records: no table has room for them.
 _MOST_KEYS = 1000
 _EXACT, _LEAST, _MOST = 2**53, -(2**63), 2**63 - 1
-_DECIMALS = 10
 _SPACE = " \t\r\n"
 _may_quote = re.compile(r'[ \t\r\n]*+(?:[-0-9"[{]|true|false|null|NaN|Infinity)').match
 # The decoder of `datasets` takes a minus sign for a zero, and a point without digits.
@@ -82,7 +83,7 @@ class Seen(Struct, omit_defaults=True):
             self.kinds |= INT if -_EXACT <= value <= _EXACT else self._wide(value)
         elif found is float:
             whole = value.is_integer() and _LEAST <= value <= _MOST
-            self.kinds |= FLOAT | (0 if whole else FRACTION) | (LONG if round(value, _DECIMALS) != value else 0)
+            self.kinds |= FLOAT | (0 if whole else FRACTION) | (LONG if round(value, DECIMALS) != value else 0)
         else:
             self.kinds |= NULL if value is None else BOOL
 

@@ -147,7 +147,9 @@ class ColumnRecords(Records):
 
     def _fitting(self, row: Json) -> str:
         """Return the name of the profile that the first row of a file fits."""
-        if self.columns.name and self.columns.fits(row, _place(self.shard)):
+        # Who names a profile knows that it is of the files, whatever they are called.
+        is_named = self.options.reading.columns is not None
+        if self.columns.name and self.columns.fits(row, None if is_named else _place(self.shard)):
             return self.columns.name
         found = best_columns(row, _place(self.shard))
         return found.name if found else ""
