@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from corpusfmt.io.streams import codec_of_name
 
@@ -31,7 +32,8 @@ _KEYWORDS = {
 _SEPARATOR = "[-._ 0-9]"
 
 
-def _patterns(*shapes: str) -> dict[str, list[re.Pattern[str]]]:
+@cache
+def _patterns(shapes: Sequence[str]) -> dict[str, list[re.Pattern[str]]]:
     """Return the patterns of each split in the order in which they are tried: a file is read once for each that it matches."""
     return {
         split: [
@@ -43,8 +45,8 @@ def _patterns(*shapes: str) -> dict[str, list[re.Pattern[str]]]:
     }
 
 
-_BY_FOLDER = _patterns("{keyword}", "{keyword}{sep}.*", ".*{sep}{keyword}", ".*{sep}{keyword}{sep}.*")
-_BY_NAME = _patterns("{keyword}{sep}.*", ".*{sep}{keyword}{sep}.*")
+_IN_FOLDERS = ("{keyword}", "{keyword}{sep}.*", ".*{sep}{keyword}", ".*{sep}{keyword}{sep}.*")
+_IN_NAMES = ("{keyword}{sep}.*", ".*{sep}{keyword}{sep}.*")
 _SHARDED = re.compile(r"data/(?P<split>[^/]*)-\d{5}-of-\d[^/]*\d[^/]*\.[^/]*")
 _EARLY = (("logs", re.compile(r"(?:.*/)?[^/]*\.eval")), ("test", re.compile(r"(?:.*/)?(?:task\.toml|instruction\.md)")))
 
@@ -78,10 +80,10 @@ def splits_of(paths: Iterable[str]) -> dict[str, list[str]]:
     for name, pattern in _EARLY:
         if early := [path for path in seen if pattern.fullmatch(path)]:
             return {name: early}
-    for splits, steps in ((_BY_FOLDER, _folders), (_BY_NAME, _name)):
+    for shapes, steps in ((_IN_FOLDERS, _folders), (_IN_NAMES, _name)):
         by_name = {
             split: [path for pattern in patterns for path in seen if any(map(pattern.fullmatch, steps(path)))]
-            for split, patterns in splits.items()
+            for split, patterns in _patterns(shapes).items()
         }
         if any(by_name.values()):
             return {split: found for split, found in by_name.items() if found}
