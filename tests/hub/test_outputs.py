@@ -32,6 +32,12 @@ def releases() -> Iterator[dict[str, Path]]:
         yield written(Path(root))
 
 
+@pytest.fixture(scope="module")
+def answers(releases: dict[str, Path]) -> dict[str, Any]:
+    """What `datasets` loads of each of them."""
+    return dict(zip(releases, loaded(releases.values()), strict=True))
+
+
 def written(root: Path) -> dict[str, Path]:
     found = {}
     for name in RECIPES:
@@ -78,8 +84,7 @@ def same(found: Any, expected: Any) -> bool:
     return bool(found == expected) and isinstance(found, bool) == isinstance(expected, bool)
 
 
-def test_every_output_loads_as_its_documents(releases: dict[str, Path]) -> None:
-    answers = dict(zip(releases, loaded(releases.values()), strict=True))
+def test_every_output_loads_as_its_documents(releases: dict[str, Path], answers: dict[str, Any]) -> None:
     for name, answer in answers.items():
         assert "error" not in answer, (name, answer)
         root = releases[name]
@@ -97,6 +102,16 @@ def test_every_output_loads_as_its_documents(releases: dict[str, Path]) -> None:
         found = answer["configs"][""]["train"]
         assert len(found) == len(expected), name
         assert all(map(same, found, expected)), name
+
+
+def test_statistics_count_what_is_loaded(releases: dict[str, Path], answers: dict[str, Any]) -> None:
+    # Of two variants of the same documents, one is loaded, and both are counted.
+    for name in sorted(answers.keys() - BY_LINE - {"variants", "variants to oscar-1.0"}):
+        texts = [row["text"] for row in answers[name]["configs"][""]["train"]]
+        expected = (len(texts), sum(map(len, texts)), sum(len(text.encode()) for text in texts))
+        for jobs in (1, 2, 5):
+            found = corpusfmt.stats(releases[name], jobs=jobs).total
+            assert (found.documents, found.characters, found.bytes) == expected, (name, jobs)
 
 
 def configs(root: Path, *names: str) -> list[list[dict[str, Any]]]:
