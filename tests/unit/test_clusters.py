@@ -190,3 +190,10 @@ def test_a_cluster_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(UsageError, match=r"engine ray is not installed: run `pip install 'corpusfmt\[ray\]'`"):
         executor_factory("ray", 2)()
+
+
+def test_an_address_of_the_client_of_ray_is_refused() -> None:
+    with pytest.raises(
+        UsageError, match=r"ray:ray://host:10001: name the cluster by HOST:PORT, as `ray start` prints it"
+    ):
+        executor_factory("ray:ray://host:10001", 2)()

@@ -12,7 +12,7 @@ from pathlib import Path
 import fsspec
 import pytest
 from fsspec import AbstractFileSystem
-from support import tree
+from support import run_cli, tree
 
 import corpusfmt
 from corpusfmt.io.paths import Entry, OutsideRoot, entry_of, folder_at, is_url, matching, printable, refuse_remote, walk
@@ -44,6 +44,10 @@ def test_a_folder_is_listed_in_order_with_all_that_is_odd(tmp_path: Path) -> Non
 def test_a_folder_without_permission_is_told(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     assert [entry.kind for entry in walk(entry_of(str(tmp_path)))] == ["directory", "unreadable"]
+    for folder, place in ((tmp_path, "closed"), (tmp_path / "closed", ".")):
+        done = run_cli("validate", folder, "--no-cache")
+        assert done.stdout.startswith(f"{place}: GEN001 error unreadable: cannot be read: Permission denied\n".encode())
+        assert done.returncode == 3
 
 
 def test_a_missing_path_is_wrong_usage(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from msgspec import Struct
 from corpusfmt._version import VERSION
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely
+from corpusfmt.wording import clipped
 
 T = TypeVar("T")
 
@@ -216,6 +217,8 @@ class _Fixed(list[str]):
 
 class _Ray(Cluster):
     def __init__(self, address: str, jobs: int) -> None:
+        if "://" in address:
+            raise UsageError(f"ray:{clipped(address)}: name the cluster by HOST:PORT, as `ray start` prints it")
         ray = _required("ray", "ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it prints a warning

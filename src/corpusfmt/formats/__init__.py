@@ -470,8 +470,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
         if (detection := fmt.detect(entry)) is not None:
             return fmt, detection
     for each in walk(entry) if entry.kind == "directory" else (entry,):
-        if each.kind == "outside":
-            refuse_barred(each)
+        refuse_barred(each)
         if each.kind == "file" and (shape := other_shape(each)):
             raise UsageError(f"no known format recognises {entry.path}: `{each.path}` {shape}{explained}")
     names = ", ".join(fmt.name for fmt in all_formats())
