@@ -82,6 +82,15 @@ TEXTS = (
         "-.5",
         "1.",
     ),
+    *(
+        '{"a": {"b": [1, null]}, "é": "\\u00e9\\n"}',
+        '{"a": 1, "a": 2}',
+        '{"a": NaN}',
+        '{"a": "\\ud800"}',
+        '{"a": 1} {}',
+        "[{}]",
+    ),
+    *("[" * 70 + "]" * 70, "[" * 60 + "]" * 60, f"[{10**40}]", "[1,]", "[[1]", '["]', "[\x01]", "{}{}", "[1]\n"),
     *("[NaN]", '["\t"]', "- ", "-a", "tr", "Nul", "\n", " \\ 1", "-I"),
     *("2024-01-31", "2023-02-29", "2024-02-29", "1900-02-29", "2000-02-29", "0000-01-01", "2024-01-31T12:00:00Z"),
     *(
@@ -194,12 +203,19 @@ def test_samples_of_attributes_show_what_all_rows_do(rows: list[str]) -> None:
     assert sampled == noted
 
 
-@pytest.mark.parametrize("first", ["word", "2024-01-31", "1", "[1]"])
+@pytest.mark.parametrize("first", ["word", "2024-01-31", "1", "[1]", "[NaN]", '{"a": 1}'])
 def test_each_text_counts_next_to_another(first: str) -> None:
     for text in TEXTS:
         rows = [_document("a", json.dumps(each)) for each in (first, text, first)]
         sampled, noted = looked("\n".join(rows).encode(), glance_at_documents)
         assert sampled == noted, text
+
+
+def test_of_rows_with_texts_that_are_json_one_tells_all() -> None:
+    texts = [json.dumps({"part": f"en_{each}", "record": {"offset": each, "headers": ["é\n"]}}) for each in range(9)]
+    data = "\n".join(_document("a", json.dumps(text)) for text in texts).encode()
+    clean = glance_at_documents(data, 0, sampled=True)
+    assert clean is None or clean.samples is None or len(clean.samples) == 1
 
 
 @pytest.mark.parametrize("first", ["1", "1.0", "0.5", "0.12345678901"])

@@ -43,10 +43,10 @@ constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 // What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
 enum Kind : uint16_t {
     kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
-    kNull = 256, kBool = 512, kEmpty = 1024,
+    kNull = 256, kBool = 512, kEmpty = 1024, kQuoting = 2048, kAllKinds = 4095,
 };
-constexpr uint64_t kAllKinds = 2047;
 
+constexpr int kLevels = 64;
 constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
 
 // Whether one of eight bytes ends a stretch of plain text.
@@ -267,7 +267,18 @@ class Parser {
         return true;
     }
 
-    bool string(String& found) { return quoted(found) && (!sampling || see(kind_of_text(found.raw))); }
+    bool string(String& found) { return quoted(found) && (!sampling || see(kind_of(found))); }
+
+    // Texts that are objects or arrays are read as such.
+    static Kind kind_of(const String& found) {
+        const Kind kind = kind_of_text(found.raw);
+        if (kind != kUnsure || (found.raw[0] != '{' && found.raw[0] != '[')) return kind;
+        std::string text;
+        append_text(text, found.raw);
+        Parser inside(text.data() + text.size(), false);
+        inside.start(text.data());
+        return inside.value(kLevels) && inside.at() == text.data() + text.size() ? kQuoting : kUnsure;
+    }
 
     bool quoted(String& found) {
         if (!take('"')) return false;
@@ -440,8 +451,6 @@ class Parser {
 };
 
 // --------------------------------------------------------------------------------------------------------------- Rows
-
-constexpr int kLevels = 64;
 
 struct Document {
     std::string_view id, source, text;  // the text as it stands, with escapes

@@ -274,8 +274,7 @@ struct Piece {
     size_t lines;
 };
 
-// The parts of a text between its empty lines. Nothing if a line other than the first has only blanks (space, tab, CR), or if two
-// empty lines are adjacent.
+// The parts of a text between its empty lines. Nothing if two of these are adjacent, or a line but the first has only blanks.
 std::optional<std::vector<Piece>> split_at_empty_lines(std::string_view data) {
     std::vector<Piece> found;
     size_t begin = 0, lines = 1;

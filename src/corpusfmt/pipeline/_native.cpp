@@ -111,8 +111,7 @@ std::optional<Record> canonical_record(std::string_view data, size_t start) {
     return record;
 }
 
-// Consecutive records: the conversion records among them, the number of records of all kinds, and the start of the first one
-// that was not read.
+// Consecutive records: those of conversions, the number of records of all kinds, and the start of the first that was not read.
 struct Records {
     std::vector<Record> conversions;
     size_t seen = 0, next = 0;
