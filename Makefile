@@ -15,6 +15,12 @@ NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_n
 PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED = --require-hashes --requirement
 
+# Makes the environment in the folder of a target, from the lock that the target names first.
+define ENVIRONMENT
+$(PYTHON) -m venv $(@D)
+$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) $<
+endef
+
 # Reinstalled when the project file, the locks or the native kernels change.
 $(VENV)/.runs: pyproject.toml setup.py locks/build.txt $(NATIVE)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "corpusfmt needs Python 3.11 or later: make PYTHON=python3.12")'
@@ -46,8 +52,7 @@ deep: $(VENV)/.develops
 # What runs corpusfmt: Neovim and pre-commit, in an environment of their own.
 HOSTS ?= build/hosts
 $(HOSTS)/.installed: locks/hosts.txt
-	$(PYTHON) -m venv $(HOSTS)
-	$(HOSTS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/hosts.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 ## Run the Action with its own installation, and the hook in pre-commit, from a package index.
@@ -76,8 +81,7 @@ properties: $(VENV)/.develops
 ## Load what `describe` and `fix` write with mlcroissant, in its own environment, and compare the records.
 MLCROISSANT ?= build/mlcroissant
 $(MLCROISSANT)/.installed: locks/mlcroissant.txt
-	$(PYTHON) -m venv $(MLCROISSANT)
-	$(MLCROISSANT)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/mlcroissant.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
@@ -87,8 +91,7 @@ mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
 ## profile `hub` says of generated folders what `datasets` does with them.
 HUB ?= build/hub
 $(HUB)/.installed: locks/hub.txt
-	$(PYTHON) -m venv $(HUB)
-	$(HUB)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/hub.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 hub: $(VENV)/.develops $(HUB)/.installed
@@ -109,8 +112,7 @@ PEERS ?= build/peers
 SCALE ?= 1
 LARGEST ?= 1000
 $(PEERS)/.installed: locks/peers.txt
-	$(PYTHON) -m venv $(PEERS)
-	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/peers.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 bench: $(VENV)/.develops
@@ -126,8 +128,7 @@ CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || comman
 AXE = axe-core-4.14.1.tgz
 AXE_SHA256 = e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
 $(BROWSER)/.installed: locks/browser.txt $(BROWSER)/$(AXE)
-	$(PYTHON) -m venv $(BROWSER)
-	$(BROWSER)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/browser.txt
+	$(ENVIRONMENT)
 	echo "$(AXE_SHA256)  $(BROWSER)/$(AXE)" | sha256sum --check --quiet
 	tar -xzf $(BROWSER)/$(AXE) -C $(BROWSER)
 	@touch $@
@@ -173,8 +174,7 @@ screenshots: $(VENV)/.develops $(BROWSER)/.installed
 KILLS ?= 4
 GS ?= build/gs
 $(GS)/.installed: locks/gs.txt
-	$(PYTHON) -m venv $(GS)
-	$(GS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/gs.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 remote-test: $(VENV)/.develops $(GS)/.installed
@@ -183,8 +183,7 @@ remote-test: $(VENV)/.develops $(GS)/.installed
 ## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
 RAY ?= build/ray
 $(RAY)/.installed: locks/ray.txt
-	$(PYTHON) -m venv $(RAY)
-	$(RAY)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/ray.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 engines-test: $(VENV)/.develops $(RAY)/.installed
@@ -223,8 +222,7 @@ terminal-test: $(VENV)/.develops $(HOSTS)/.installed
 ## pages that install are run in a fresh environment. After `make browser` the site is searched in Chromium, too.
 DOCS ?= build/docs
 $(DOCS)/.installed: locks/docs.txt
-	$(PYTHON) -m venv $(DOCS)
-	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) locks/docs.txt
+	$(ENVIRONMENT)
 	@touch $@
 
 docs: rules $(DOCS)/.installed

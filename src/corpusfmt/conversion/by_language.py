@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from corpusfmt.conversion.job import Job, is_there
 from corpusfmt.conversion.layout import unnested_folders
 from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shards
 from corpusfmt.engine.stages import StageTask
-from corpusfmt.formats import Shard
+from corpusfmt.formats import Shard, by_size
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.ondisk import OnDisk
 
@@ -26,7 +26,7 @@ _BYTES_TOGETHER, _MOST_TOGETHER = 4_000_000, 300
 def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     """Return the results of all shards and languages."""
     tasks, weights, containers = OnDisk[StageTask[SortTask]](), array("q"), []
-    for some in _together(shards):
+    for some in by_size(shards, _BYTES_TOGETHER, _MOST_TOGETHER):
         name = f"{some[0].index:06d}"
         container = job.workplace.state / "sort" / f"{name}.box"
         argument = SortTask(tuple(map(job.reading, some)), container, job.workplace.aside(name))
@@ -53,17 +53,3 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     for each in sorted_shards:
         packed.append(replace(each, documents=0))
     return packed
-
-
-def _together(shards: Iterable[Shard]) -> Iterator[list[Shard]]:
-    """Yield the shards of each task: large ones alone, small ones together."""
-    some: list[Shard] = []
-    size = 0
-    for shard in shards:
-        if some and (size + shard.size > _BYTES_TOGETHER or len(some) == _MOST_TOGETHER):
-            yield some
-            some, size = [], 0
-        some.append(shard)
-        size += shard.size
-    if some:
-        yield some

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 from pkgutil import ModuleInfo, iter_modules
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 from msgspec import Struct, field
 
@@ -122,6 +122,23 @@ class Shard(Struct, frozen=True):
     @property
     def size(self) -> int:
         return sum(entry.size for entry in self.files.values())
+
+
+_Sized = TypeVar("_Sized", Entry, Shard)
+
+
+def by_size(items: Iterable[_Sized], most_bytes: int, most: int) -> Iterator[list[_Sized]]:
+    """Yield files or shards in order, together up to so many bytes and so many; a larger one is alone."""
+    some: list[_Sized] = []
+    size = 0
+    for item in items:
+        if some and (size + item.size > most_bytes or len(some) == most):
+            yield some
+            some, size = [], 0
+        some.append(item)
+        size += item.size
+    if some:
+        yield some
 
 
 class Plan(Struct):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard, by_size
 from corpusfmt.formats.columns import Columns, best_of_text
 from corpusfmt.formats.parts import ROOT_FILES
 from corpusfmt.formats.rows.columned import columns_of
@@ -97,23 +97,10 @@ def _together(files: Iterable[Entry], columns: Columns) -> Iterator[Shard]:
     """Yield shards of the files of a folder, each a document."""
     index = 0
     for folder, inside in groupby(files, lambda file: file.parent):
-        parts = list(_cut(inside))
+        parts = list(by_size(inside, _MOST_BYTES, _MOST_FILES))
         above = f"{folder}/" if folder else ""
         for number, part in enumerate(parts, 1):
             name = f"{above}files_part_{number}.txt" if len(parts) > 1 else f"{above}files.txt"
             by_path = {file.path: file for file in part}
             yield Shard(index, name, by_path, columns, name, read_as=f"{columns.name}:{columns.digest}")
             index += 1
-
-
-def _cut(files: Iterable[Entry]) -> Iterator[list[Entry]]:
-    part: list[Entry] = []
-    size = 0
-    for file in files:
-        if part and (len(part) == _MOST_FILES or size + file.size > _MOST_BYTES):
-            yield part
-            part, size = [], 0
-        part.append(file)
-        size += file.size
-    if part:
-        yield part
