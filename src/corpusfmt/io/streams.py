@@ -196,7 +196,7 @@ class Chunks:
                 self._refuse_rest()
             self.members += 1
             memory = framing.memory(head)
-            if not self._account.take_memory(memory):
+            if memory and not self._account.take_memory(memory):
                 reason = (
                     f"{self._unit} {self.members:,} needs a window of {memory:,} bytes, which does not fit into memory"
                 )
@@ -204,7 +204,8 @@ class Chunks:
             try:
                 yield from self._member(framing)
             finally:
-                self._account.release_memory(memory)
+                if memory:
+                    self._account.release_memory(memory)
         if not self.members:
             raise self._fault("corrupt", f"a 0-byte file is not a {self._codec} stream", truncated=True)
 
@@ -219,7 +220,7 @@ class Chunks:
             except (_ZLIB.error, zstd.ZstdError, lzma.LZMAError, OSError, RuntimeError) as error:  # the last: lz4
                 raise self._fault("corrupt", f"{self._unit} {self.members:,} cannot be decoded: {error}") from error
             self.bytes += len(output)
-            self._account.upto(self._offset, self.bytes)
+            self._account.upto(self._start + self._taken, self.bytes)
             if output:
                 yield output
             if decoder.eof:

@@ -208,15 +208,10 @@ class Built(Struct):
         return found | ({"cleaned": dict(self.cleaned)} if self.cleaned else {})
 
 
-def count_month(counter: Counter[str], date: str, count: int = 1) -> None:
-    """Count the month of a date."""
-    count_name(counter, _month(_start_of_month(date)), count)
-
-
 def count_months(counter: Counter[str], dates: Iterable[str | None]) -> None:
     """Count the months of dates."""
     for start, count in Counter(map(_start_of_month, filter(None, dates))).items():
-        count_month(counter, start, count)
+        count_name(counter, _month(start), count)
 
 
 @lru_cache(1 << 12)

@@ -46,7 +46,8 @@ _TAIL = CANONICAL_TAIL.encode()
 SHORT_TAILS = "", "\n"
 _DEDUPLICATED = "_dedup"
 _OWN_HEADERS = OWN_HEADERS.encode()
-_ENCODED_DATE = re.compile(rb'"warc-date":"([^"\\]*)"')
+_DATE_NAME = b'"warc-date":'
+_ENCODED_DATE = re.compile(_DATE_NAME + rb'"([^"\\]*)"')
 # The first characters of a line that may be blank.
 _MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
 
@@ -159,8 +160,9 @@ def _is_usual_date(headers: Json | msgspec.Raw | None) -> bool:
     """Return whether headers have a date that all readers accept, or none; encoded headers are JSON without blanks."""
     if isinstance(headers, msgspec.Raw):
         encoded = bytes(headers)
-        match = _ENCODED_DATE.search(encoded)
-        return kind_of_text(match[1].decode()) == TIME if match else b'"warc-date":' not in encoded
+        start = encoded.find(_DATE_NAME)  # faster than the expression finds it
+        match = _ENCODED_DATE.search(encoded, start) if start >= 0 else None
+        return kind_of_text(match[1].decode()) == TIME if match else start < 0
     date = (headers or {}).get("warc-date")
     return date is None or kind_of_text(date) == TIME
 

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
+from itertools import accumulate
 
 import msgspec
 from msgspec import Struct
 
 from corpusfmt.model import Json
+from corpusfmt.statistics.measuring import Measuring
 from corpusfmt.statistics.saved import size_of
-from corpusfmt.statistics.sizes import Size, count_month
+from corpusfmt.statistics.sizes import Size, count_months
 from corpusfmt.statistics.sketch import FINE
 
-_MOST_LENGTHS = 1 << 16
+# Texts are measured together until they have this size.
+_MOST_BYTES = 1 << 20
+_LF = ord("\n")
 # Headers are a JSON object of texts, in which a quotation mark begins or ends one.
-_DATE = re.compile(rb'"warc-date": ?("(?:[^"\\]|\\.)*")')
+_DATE_NAME = b'"warc-date":'
+_DATE = re.compile(_DATE_NAME + rb' ?("[^"\\]*(?:\\.[^"\\]*)*")')
 
 
 class Counts(Struct):
@@ -31,31 +36,31 @@ class Counts(Struct):
 
 
 class Counting:
-    """Counts documents one at a time."""
+    """Counts documents."""
 
     def __init__(self) -> None:
         self._size = Size()
         self._created = Counter[str]()
+        self._measuring = Measuring(words=False)
         self._start()
 
     def _start(self) -> None:
-        self._columns = {name: array("q") for name in ("lines", "characters", "bytes")}
+        self._texts: list[bytes] = []
+        self._waiting = 0
+        self._dates: list[str] = []
 
     def add(self, text: bytes) -> None:
-        """Count a document; `text` ends with a line that is not empty, without its LF."""
-        columns = self._columns
-        columns["lines"].append(text.count(b"\n") + 1)
-        columns["characters"].append(len(text.decode()))
-        columns["bytes"].append(len(text))
-        if len(columns["bytes"]) >= _MOST_LENGTHS:
+        """Count a document, each of whose lines ends with LF."""
+        self._texts.append(text)
+        self._waiting += len(text)
+        if self._waiting >= _MOST_BYTES:
             self._flush()
 
     def date(self, headers: bytes) -> None:
         """Count the date of a document in its headers, if there is one."""
-        if found := _DATE.search(headers):
-            date = msgspec.json.decode(found[1], type=str)
-            if date:
-                count_month(self._created, date)
+        start = headers.find(_DATE_NAME)  # faster than the expression finds it
+        if start >= 0 and (found := _DATE.search(headers, start)):
+            self._dates.append(msgspec.json.decode(found[1], type=str))
 
     def merge(self, other: Counts) -> None:
         """Add the counts of other documents."""
@@ -69,6 +74,12 @@ class Counting:
         return Counts(lengths, dict(sorted(self._created.items())))
 
     def _flush(self) -> None:
-        columns = self._columns
+        data = b"".join(self._texts)
+        ends = array("q", (end - 1 for end in accumulate(map(len, self._texts))))
+        columns = self._measuring.lengths(data, ends.tobytes())
+        # Here an empty line at the end of a text is a line, too.
+        for document, end in enumerate(ends):
+            columns["lines"][document] += data[end - 1] == _LF
         self._size.add(columns, FINE)
+        count_months(self._created, self._dates)
         self._start()

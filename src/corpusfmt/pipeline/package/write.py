@@ -99,13 +99,13 @@ def _items(writer: Writer[Any], form: Form, label: str, counting: Counting, task
     assert writer.line is not None
     lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
     for line in shuffled(lines, task.output.shuffle_seed, task.aside):
-        counting.add(line)
+        counting.add(line + b"\n")
         yield writer.line(line)
 
 
 def _counted(documents: Iterator[StoredDocument], counting: Counting, *, is_dated: bool) -> Iterator[StoredDocument]:
     for document in documents:
-        counting.add(document.text[:-1])
+        counting.add(document.text)
         if is_dated:
             counting.date(document.headers)
         yield document

@@ -58,7 +58,7 @@ class StoredDocument(Struct, array_like=True, gc=False):
 
     def with_lines(self, text: bytes, choice: Sequence[bool | int]) -> StoredDocument:
         """Return the same with `text`, the lines whose `choice` is true."""
-        return StoredDocument(self.headers, text.count(b"\n"), text, self._scores_of(choice), self._notes_of(choice))
+        return StoredDocument(self.headers, choice.count(1), text, self._scores_of(choice), self._notes_of(choice))
 
     def probabilities(self) -> array[float]:
         return array("f", self.scores)
@@ -68,8 +68,7 @@ class StoredDocument(Struct, array_like=True, gc=False):
         return _decode_notes(self.notes) if self.notes else Notes()
 
     def _notes_of(self, choice: Sequence[bool | int]) -> bytes:
-        found = self.annotations
-        if not found.lines:
+        if not self.notes or not (found := self.annotations).lines:
             return self.notes
         lines = {
             step: {name: list(compress(values, choice)) for name, values in each.items()}
