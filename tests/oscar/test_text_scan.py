@@ -99,3 +99,15 @@ def test_a_blank_run_is_counted_once_however_it_is_cut(run: int, count: int) -> 
     data = (LONG + "\n" * (run + 1) + LONG + "\n\n").encode()
     for chunk in (1, len(LONG) + 2, len(LONG) + 3, len(data)):
         assert [(code, found) for code, _, _, found in said(data, chunk)[1]] == [("OSC302", count)]
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+@pytest.mark.parametrize("lead", [b"\xc3", b"\xe7", b"\xf0\x9f"])
+def test_bytes_on_both_sides_of_a_line_end_are_no_character(
+    lead: bytes, kernel: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not kernel:
+        monkeypatch.setattr(text_module, "survey", scan_without_kernel().survey)
+    for before in range(70, 140):
+        data = b"a" * before + lead + b"\n\x84" + "я".encode() * 100 + b"\n\n"
+        assert [code for code, *_ in said(data, len(data))[1]] == ["GEN201", "GEN201"], before

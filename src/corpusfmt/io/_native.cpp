@@ -88,7 +88,7 @@ CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const
         any = 0;
         for (ptrdiff_t place = 0; place < kBlock; ++place) {
             const Byte byte = at[place], before = at[place - 1], far = at[place - 2];
-            const Byte follows = leads_two(before) + leads_three(before) + leads_three(far);
+            const Byte follows = leads_two(before) + leads_three(before) + (leads_three(far) & is_within(before, 0x80, 0xBF));
             const auto is_after = [&](Byte lead, Byte first, Byte last) -> Byte { return is_within(before, lead, lead) & is_within(byte, first, last); };
             const auto is_third = [&](Byte lead, Byte second, Byte first, Byte last) -> Byte { return is_within(far, lead, lead) & is_after(second, first, last); };
             const Byte other = is_after(0xD8, 0x80, 0x9A) + is_after(0xD9, 0x8B, 0x9F) + is_after(0xD9, 0xB0, 0xB0) +

@@ -1,0 +1,50 @@
+// Strings of JSON.
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "_utf8.hpp"
+
+namespace corpusfmt {
+
+constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
+
+// The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
+inline const char* end_of_plain_text(const char* at, const char* end) {
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    using Bytes [[gnu::vector_size(16)]] = unsigned char;
+    using Words [[gnu::vector_size(16)]] = uint64_t;
+    for (; end - at >= 16; at += 16) {
+        Bytes bytes;
+        std::memcpy(&bytes, at, sizeof(bytes));
+        const auto ends = reinterpret_cast<Words>((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
+        if (ends[0] | ends[1]) return at + (ends[0] ? __builtin_ctzll(ends[0]) / 8 : __builtin_ctzll(ends[1]) / 8 + 8);
+    }
+#endif
+    while (!kEndsPlainText[static_cast<unsigned char>(*at)]) ++at;
+    return at;
+}
+
+// What a backslash may precede, apart from u, and what it means.
+constexpr std::string_view kEscapes = "bfnrt\"\\/", kMeanings = "\b\f\n\r\t\"\\/";
+
+// Appends a text as `io.text` encodes it between quotation marks. What ends plain text must follow, at once or later.
+inline void append_escaped(std::string& to, std::string_view text) {
+    for (const char *at = text.data(), *const end = at + text.size(); at < end;) {
+        const char* const plain = std::min(end_of_plain_text(at, end), end);
+        to.append(at, plain);
+        if (plain == end) return;
+        const size_t meaning = kMeanings.find(*plain);
+        if (meaning != kMeanings.npos) to.append({'\\', kEscapes[meaning]});
+        else to.append("\\u00").append({"01"[*plain >> 4], "0123456789abcdef"[*plain & 15]});
+        at = plain + 1;
+    }
+}
+
+}  // namespace corpusfmt
