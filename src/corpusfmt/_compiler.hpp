@@ -2,12 +2,14 @@
 
 #pragma once
 
-// Runs once per model: optimised for size, not speed. Prefetches memory, for tables that are larger than the caches.
+// Hardly ever runs: optimised for size, not speed. Never a call. Prefetches memory, for tables that are larger than the caches.
 #if defined(__GNUC__) || defined(__clang__)
 #define CORPUSFMT_ONCE __attribute__((cold))
+#define CORPUSFMT_INLINE __attribute__((always_inline))
 #define CORPUSFMT_PREFETCH(address) __builtin_prefetch(address)
 #else
 #define CORPUSFMT_ONCE
+#define CORPUSFMT_INLINE
 #define CORPUSFMT_PREFETCH(address) static_cast<void>(address)
 #endif
 

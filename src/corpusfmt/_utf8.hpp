@@ -22,6 +22,8 @@ constexpr unsigned char is_within(unsigned char byte, unsigned char first, unsig
     return static_cast<unsigned char>(byte - first) <= static_cast<unsigned char>(last - first);
 }
 
+constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
+
 inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 inline unsigned char largest_in(std::string_view text) {

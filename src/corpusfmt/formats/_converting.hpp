@@ -6,21 +6,6 @@
 
 namespace corpusfmt {
 
-// Appends a text as `io.text` encodes it between quotation marks. What ends plain text must follow, at once or later.
-inline void append_escaped(std::string& to, std::string_view text) {
-    const char* at = text.data();
-    const char* const end = at + text.size();
-    for (;;) {
-        const char* const plain = std::min(end_of_plain_text(at, end), end);
-        to.append(at, plain);
-        if (plain == end) return;
-        const size_t meaning = kMeanings.find(*plain);
-        if (meaning != kMeanings.npos) to.append({'\\', kEscapes[meaning]});
-        else to.append("\\u00").append({"01"[*plain >> 4], "0123456789abcdef"[*plain & 15]});
-        at = plain + 1;
-    }
-}
-
 // The number of lines of a text, or 0 if one has nothing but blanks.
 inline uint64_t lines_if_filled(std::string_view text) {
     uint64_t lines = 0;
@@ -55,7 +40,7 @@ inline bool read_origin(Parser& parser, Origin& found) {
     };
     const auto is_usual_too = [&](size_t at) { return is_usual(at, found.headers[at]); };
     return parser.follows("{\"headers\":") && parser.object(kLevels, header) && parser.follows(",\"offset\":") &&
-           read_offset(parser, found.offset) && parser.follows(",\"nb_sentences\":") && read_offset(parser, found.lines) &&
+           parser.offset(found.offset) && parser.follows(",\"nb_sentences\":") && parser.offset(found.lines) &&
            parser.follows("}") && is_usual_too(kUri) && is_usual_too(kDate) && is_usual_too(kId);
 }
 

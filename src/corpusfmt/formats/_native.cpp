@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "../_double_encoding.hpp"
+#include "../_json.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
 #include "../_xxh64.hpp"
@@ -38,8 +39,6 @@ namespace corpusfmt {
 
 // --------------------------------------------------------------------------------------------------------------- JSON
 
-constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
 // What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
 enum Kind : uint16_t {
     kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
@@ -47,30 +46,6 @@ enum Kind : uint16_t {
 };
 
 constexpr int kLevels = 64;
-constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
-
-// Whether one of eight bytes ends a stretch of plain text.
-constexpr bool any_ends_plain_text(uint64_t bytes) {
-    const uint64_t control_or_quote = (bytes ^ in_each_byte(2)) - in_each_byte(0x21);  // the 2 moves the quote next to them
-    const uint64_t backslash = (bytes ^ in_each_byte('\\')) - in_each_byte(1);
-    return ((control_or_quote | backslash) & ~bytes & in_each_byte(0x80)) != 0;
-}
-
-// The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
-inline const char* end_of_plain_text(const char* at, const char* end) {
-    uint64_t bytes;
-    while (static_cast<size_t>(end - at) >= sizeof(bytes)) {
-        std::memcpy(&bytes, at, sizeof(bytes));
-        if (any_ends_plain_text(bytes)) break;
-        at += sizeof(bytes);
-    }
-    while (!kEndsPlainText[static_cast<unsigned char>(*at)]) ++at;
-    return at;
-}
-
-// What a backslash may precede, apart from u, and what it means.
-constexpr std::string_view kEscapes = "bfnrt\"\\/", kMeanings = "\b\f\n\r\t\"\\/";
-
 // The code unit that four hexadecimal digits represent; negative if one is not such a digit.
 inline int unit_at(const char* digits) {
     unsigned unit = 0;
@@ -184,10 +159,15 @@ inline std::string_view without_space(std::string_view raw) {  // nor escapes of
 constexpr std::string_view kFirstOfValues = "-0123456789tfnNI [{\\";
 constexpr auto kBeginsValue = bytes_that([](unsigned byte) { return kFirstOfValues.find(static_cast<char>(byte)) != kFirstOfValues.npos; });
 
-// What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`. One branch does for most texts.
+// Whether a text is nothing else, as most are: one branch finds it. A byte follows `raw`.
+CORPUSFMT_INLINE inline bool is_plain_text(std::string_view raw) {
+    return (!kBeginsValue[static_cast<unsigned char>(*raw.data())]) | (is_digit(*raw.data()) & begins_like_word(raw));
+}
+
+// What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`.
 inline Kind kind_of_text(std::string_view raw) {
-    const char first = raw.empty() ? 'a' : raw[0];
-    if ((!kBeginsValue[static_cast<unsigned char>(first)]) | (is_digit(first) & begins_like_word(raw))) return kText;
+    if (raw.empty() || is_plain_text(raw)) return kText;
+    const char first = raw[0];
     if (is_digit(first) || (first == '-' && !begins_like_word(raw))) return kind_of_number(raw);
     const std::string_view start = raw.substr(0, first == 'N' ? 3 : 4), words = "true fals null NaN Infi -Inf", others = " [{\\";
     if (others.find(first) == others.npos) return words.find(start) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
@@ -215,8 +195,8 @@ struct Number {
     // The same as `Looking` finds, or `kUnsure`.
     Kind kind() const {
         const auto is_exact = [&] { return static_cast<uint64_t>(static_cast<double>(magnitude)) == magnitude; };
-        if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
         if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
+        if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
 #ifdef __cpp_lib_to_chars
         double value;
         if (std::from_chars(begin, end, value).ec == std::errc() && value < 1e5) {
@@ -249,10 +229,7 @@ class Parser {
 
     const char* at() const { return at_; }
 
-    bool skip_space() {
-        while (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') ++at_;
-        return true;
-    }
+    CORPUSFMT_INLINE bool skip_space() { return *at_ > ' ' || skip_some_space(); }
 
     bool take(char byte) {
         if (*at_ != byte) return false;
@@ -267,7 +244,7 @@ class Parser {
         return true;
     }
 
-    bool string(String& found) { return quoted(found) && (!sampling || see(kind_of(found))); }
+    bool string(String& found) { return quoted(found) && (!sampling || see(is_plain_text(found.raw) ? kText : kind_of(found))); }
 
     // Texts that are objects or arrays are read as such.
     static Kind kind_of(const String& found) {
@@ -326,6 +303,14 @@ class Parser {
         found.end = at_;
         if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
         return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
+    }
+
+    // A whole number of at most 18 digits.
+    bool offset(uint64_t& found) {
+        const char* const begin = at_;
+        for (found = 0; is_digit(*at_); ++at_) found = found * 10 + static_cast<uint64_t>(*at_ - '0');
+        const auto digits = at_ - begin;
+        return digits > 0 && digits <= 18 && (digits == 1 || *begin != '0');
     }
 
     bool value(int levels) {
@@ -405,6 +390,11 @@ class Parser {
         };
         if (!array(levels, item)) return false;
         shape_ = mixed(before ^ ']', kinds);
+        return true;
+    }
+
+    CORPUSFMT_ONCE bool skip_some_space() {
+        while (*at_ == ' ' || *at_ == '\t' || *at_ == '\r') ++at_;
         return true;
     }
 
@@ -528,35 +518,31 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
     return parser.object(kLevels, member) && has_id && has_text && has_source && !row.id.empty();
 }
 
-inline bool read_offset(Parser& parser, uint64_t& offset) {
-    Number number;
-    if (!parser.number(number) || !number.integer || number.negative || number.magnitude >= kUnclear) return false;
-    offset = number.magnitude;
-    return true;
-}
-
 inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& score) {
     const auto comma = [&] { return parser.skip_space() && parser.take(',') && parser.skip_space(); };
-    return parser.take('[') && parser.skip_space() && read_offset(parser, start) && comma() && read_offset(parser, end) && comma() &&
+    return parser.take('[') && parser.skip_space() && parser.offset(start) && comma() && parser.offset(end) && comma() &&
            parser.number(score) && parser.skip_space() && parser.take(']');
 }
 
 inline bool read_spans(Parser& parser, uint64_t& reach) {
-    uint64_t previous = 0, kinds = 0;
+    uint64_t previous = 0, kinds = 0, offsets = 0;
     bool clear = true, unsure = false;
     const auto span = [&] {
         uint64_t start, end;
         Number score;
         if (!read_span(parser, start, end, score)) return false;
-        const Kind kind = parser.sampling ? score.kind() : kUnsure;
-        unsure |= kind == kUnsure || (start | end) >> 53 != 0;
-        kinds |= kind;
-        clear = clear && previous <= start && start < end;
+        if (parser.sampling) {
+            const Kind kind = score.kind();
+            unsure |= kind == kUnsure;
+            kinds |= kind;
+            offsets |= start | end;
+        }
+        clear &= (previous <= start) & (start < end);
         previous = end;
         return true;
     };
     if (!parser.array(1, span)) return false;
-    parser.see(unsure ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
+    parser.see(unsure || offsets >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
     reach = std::max(reach, clear ? previous : kUnclear);
     return true;
 }
@@ -640,8 +626,8 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     };
     const auto member = [&](std::string_view name) {
         if (name == "headers") return has_headers = parser.object(kLevels, header);
-        if (name == "offset") return read_offset(parser, row.offset);
-        if (name == "nb_sentences") return read_offset(parser, row.lines) && row.lines > 0;
+        if (name == "offset") return parser.offset(row.offset);
+        if (name == "nb_sentences") return parser.offset(row.lines) && row.lines > 0;
         return parser.value(kLevels);
     };
     if (!parser.object(kLevels, member) || !has_headers || row.offset == kUnclear || row.lines == 0) return false;

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "../_compiler.hpp"
+#include "../_json.hpp"
 #include "../_utf8.hpp"
 #include "../_xxh64.hpp"
 
@@ -131,36 +132,15 @@ Records canonical_records(std::string_view data, size_t start) {
     return found;
 }
 
-void append_json_string(std::string& json, std::string_view text) {
-    constexpr std::string_view kEscaped = "\"\\\b\f\n\r\t", kLetters = "\"\\bfnrt", kDigits = "0123456789abcdef";
-    const auto is_plain = [](char byte) { return static_cast<unsigned char>(byte) >= 0x20 && byte != '"' && byte != '\\'; };
-    json += '"';
-    for (auto at = text.begin(); at != text.end();) {
-        const auto end = std::find_if_not(at, text.end(), is_plain);
-        json.append(at, end);
-        at = end;
-        if (at == text.end()) break;
-        const auto byte = static_cast<unsigned char>(*at++);
-        json += '\\';
-        if (const size_t letter = kEscaped.find(static_cast<char>(byte)); letter != std::string_view::npos) {
-            json += kLetters[letter];
-        } else {
-            json.append("u00").append({kDigits[byte >> 4], kDigits[byte & 15]});
-        }
-    }
-    json += '"';
-}
-
 // One JSON object, its names in lower case.
 std::string headers_as_json(const Record& record) {
     std::string json, name;
     for (const Header& header : record.headers) {
         name.assign(header.name);
         std::transform(name.begin(), name.end(), name.begin(), in_lower_case);
-        json += json.empty() ? '{' : ',';
-        append_json_string(json, name);
-        json += ':';
-        append_json_string(json, header.value);
+        append_escaped(json.append(json.empty() ? "{\"" : ",\""), name);
+        append_escaped(json.append("\":\""), header.value);
+        json += '"';
     }
     return json + '}';
 }

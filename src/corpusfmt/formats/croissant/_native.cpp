@@ -55,8 +55,6 @@ struct Table {
 // With more cells than this the whole block is left over.
 constexpr size_t kMostLeftOver = 1 << 16;
 
-bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
-
 // The number in a text of few digits, perhaps with a sign; for a key only if no other text is the same number.
 bool is_plain_integer(std::string_view text, const Wanted& wanted) {
     constexpr size_t kMostDigits = 18;  // any of them fits 64 bits
@@ -115,19 +113,14 @@ bool is_plain(std::string_view text, const Wanted& wanted) {
     }
 }
 
-constexpr uint64_t byte_of(char byte) { return static_cast<unsigned char>(byte); }
-
 // The same as `hashes` in cells.py.
 uint64_t hash_of(std::string_view text) {
     uint64_t hash = text.size() * uint64_t{0x9E3779B97F4A7C15};
     do {
         uint64_t word = 0;
         const size_t size = std::min(text.size(), sizeof(word));
-        if (size == sizeof(word)) {
-            for (size_t at = 0; at < sizeof(word); ++at) word |= byte_of(text[at]) << 8 * at;  // one load
-        } else {
-            for (size_t at = size; at > 0; --at) word = word << 8 | byte_of(text[at - 1]);
-        }
+        if (size == sizeof(word)) std::memcpy(&word, text.data(), sizeof(word));  // one load
+        else std::memcpy(&word, text.data(), size);
         hash = (hash ^ word) * 0xD6E8FEB86659FD93;
         hash ^= hash >> 32;
         hash *= 0xD6E8FEB86659FD93;
