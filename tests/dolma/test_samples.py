@@ -20,7 +20,7 @@ from corpusfmt.formats.dolma.check import check
 from corpusfmt.formats.dolma.glance import glance_at_attributes, glance_at_documents
 from corpusfmt.formats.rows.files import pieces
 from corpusfmt.hub import check as hub
-from corpusfmt.io import loading
+from corpusfmt.io import loading, looking
 from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import entry_of
 from corpusfmt.profiles import load_profile
@@ -272,3 +272,42 @@ def test_a_check_finds_what_a_look_of_its_own_does(tmp_path: Path) -> None:
     assert check(Shard(0, entry.path, {"documents": entry}), options).looked == {
         entry.path: Looked(gap="line 7 is no JSON object")
     }
+
+
+_OFTEN = (
+    "1",
+    "null",
+    "0.5",
+    '"a"',
+    '"b"',
+    "[1]",
+    "[null]",
+    '{"a":1}',
+    '{"b":"2024-01-31"}',
+    "true",
+    '"1e5"',
+    "1e20",
+    "[]",
+    "[0.5]",
+)
+
+
+@given(
+    values=st.lists(st.sampled_from(_OFTEN), min_size=1, max_size=60),
+    limit=st.integers(60, 600),
+    few=st.integers(0, 8),
+    most=st.integers(1, 8),
+    longest=st.sampled_from([60, 70, 1000]),
+)
+@examples(200)
+def test_blocks_of_shapes_that_are_known_have_the_same_columns(
+    values: list[str], limit: int, few: int, most: int, longest: int
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(loading, "BLOCK_BYTES", limit)
+        for name, value in (("_FEW", few), ("_MOST_KNOWN", most), ("_MOST_BYTES_KNOWN", longest), ("_known", {})):
+            patch.setattr(looking, name, value)
+        data = "".join(f"{_document('a' * (place % 9), value)}\n" for place, value in enumerate(values)).encode()
+        sampled, noted = looked(data, glance_at_documents)
+        assert sampled == noted
+        assert looked(data, glance_at_documents)[0] == sampled  # what is known by now has not been changed

@@ -233,7 +233,9 @@ class Columns:
     def __init__(self, kind: type[Seen] = Seen) -> None:
         self.blocks: list[Seen] = []
         self._kind = kind
-        self._current = kind()
+        #: The columns of the current block.
+        self.current = kind()
+        self._is_shared = False
         self._bytes = 0
         self._waiting: list[Json] = []
         self._noted = 0
@@ -251,6 +253,10 @@ class Columns:
             self._note()
         if self._bytes > BLOCK_BYTES:
             self._end()
+
+    def share(self, seen: Seen) -> None:
+        """Let the current block have these columns, which nothing changes any more."""
+        self.current, self._is_shared = seen, True
 
     def note_encoded(self, rows: Sequence[Json], lines: bytes) -> None:
         """Add encoded rows, whole lines, given one that has the types of each in all columns, or all of them."""
@@ -283,14 +289,17 @@ class Columns:
 
     def _note(self) -> None:
         if self._waiting:
-            self._current.note_rows(self._waiting)
+            if self._is_shared:
+                shared, self.current, self._is_shared = self.current, self._kind(), False
+                self.current.add(shared)
+            self.current.note_rows(self._waiting)
         self._waiting, self._noted = [], self._bytes
 
     def _end(self) -> None:
         self._note()
-        if self._current not in self.blocks:
-            self.blocks.append(self._current)
-        self._current, self._bytes, self._noted = self._kind(), 0, 0
+        if self.current not in self.blocks:
+            self.blocks.append(self.current)
+        self.current, self._is_shared, self._bytes, self._noted = self._kind(), False, 0, 0
 
     def end(self) -> None:
         """End the last block."""

@@ -14,6 +14,9 @@ from corpusfmt.io.loading import Columns, Looking, Seen
 #: Rows in a block, each with its shape, its start and its end. Of rows of one shape, one tells all; shape 0 is unknown.
 Samples = Iterable[tuple[int, int, int]]
 _MOST_SHAPES = 1 << 16
+# Columns by the shapes of their rows, in the order of their first occurrence: most blocks have the same few.
+_known: dict[tuple[int, ...], Looking] = {}
+_FEW, _MOST_KNOWN, _MOST_BYTES_KNOWN = 8, 64, 16 * 1024
 _TOO_DEEP = "rows are nested too deeply"
 #: Decodes a row: an object.
 decode_row = msgspec.json.Decoder(dict[str, Any]).decode
@@ -33,6 +36,8 @@ class Look:
     def __init__(self) -> None:
         self._columns = Columns(Looking)
         self._shapes: set[int] = set()
+        # The shapes of all rows of the block; None once they are unknown or many.
+        self._few: tuple[int, ...] | None = ()
         self._rows = 0
         self._gap = ""
 
@@ -47,6 +52,7 @@ class Look:
             if self._gap:
                 return
             if line and not line.isspace():
+                self._few = None
                 self._note_row(line, number)
                 self._rows += 1
                 self._end_row(len(line) + 1)
@@ -58,9 +64,27 @@ class Look:
                 continue
             if shape and len(self._shapes) < _MOST_SHAPES:
                 self._shapes.add(shape)
-            self._note_row(lines[start:end], first)
+            if not (shape and end - start <= _MOST_BYTES_KNOWN and self._is_known(shape, lines[start:end])):
+                self._few = None
+                self._note_row(lines[start:end], first)
         self._rows += rows
         self._end_row(len(lines) + (not lines.endswith(b"\n")))
+
+    def _is_known(self, shape: int, line: bytes) -> bool:
+        """Add a row by its shape, if those of the block are few; most such columns have been found before."""
+        if self._few is None or len(self._few) == _FEW:
+            return False
+        self._few = (*self._few, shape)
+        seen = _known.get(self._few)
+        if seen is None:
+            seen = Looking()
+            seen.add(self._columns.current)
+            seen.note_rows([decode_row(line)])
+            if len(_known) == _MOST_KNOWN:
+                _known.clear()
+            _known[self._few] = seen
+        self._columns.share(seen)
+        return True
 
     def _note_row(self, line: bytes, number: int) -> None:
         try:
@@ -72,6 +96,7 @@ class Look:
         try:
             if self._columns.pass_by(size):
                 self._shapes.clear()
+                self._few = ()
         except RecursionError:
             self._gap = _TOO_DEEP
 
