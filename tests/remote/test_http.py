@@ -81,6 +81,14 @@ def test_a_server_that_always_ends_early(web: Web) -> None:
     assert b"internal error" not in done.stderr
 
 
+def test_a_server_that_only_redirects(web: Web, tmp_path: Path) -> None:
+    web.only_redirects = True
+    for command, options in (("validate", []), ("verify", []), ("build", ["-o", str(tmp_path / "out")])):
+        done = run_cli(command, f"{web.url}/release", *options)
+        said = f"cannot read {web.url}/release: its address only leads elsewhere; correct the address"
+        assert (done.returncode, done.stderr.decode()) == (2, f"error: {said}\n")
+
+
 def test_inputs_of_a_release_on_a_web_server_are_rebuilt(web: Web) -> None:
     done = run_cli("verify", f"{web.url}/release", "--reproduce", "2", "--inputs", SAMPLE)
     assert done.returncode == 0

@@ -294,11 +294,11 @@ def test_a_server_that_only_redirects(store: Store, wet: Path, tmp_path: Path) -
     with ThreadingHTTPServer(("127.0.0.1", 0), _Elsewhere) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         environment = store.environment | {"AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{server.server_port}"}
-        for arguments in (("validate", f"{BUCKET}/x", "-q"), ("build", wet, "-o", f"{BUCKET}/x", "-q")):
-            said = store.run(*arguments, status=2, env=environment, cwd=tmp_path)
-            assert said.count("\n") == 1
-            assert f"{BUCKET}/x: " in said
-            assert "correct the endpoint or the region" in said
+        place = f"{BUCKET}/x"
+        for doing, *arguments in (("read", "validate", place), ("list", "build", wet, "-o", place)):
+            said = store.run(*arguments, "-q", status=2, env=environment, cwd=tmp_path)
+            reason = "its address only leads elsewhere; correct the endpoint or the region"
+            assert said == f"error: cannot {doing} {place}: {reason}\n"
         server.shutdown()
 
 

@@ -13,15 +13,24 @@ _RANGE = re.compile(r"bytes=(\d+)-(\d*)")
 
 
 class Web:
-    """A web server of a folder: with or without ranges, and `cuts` says how often an answer ends halfway."""
+    """A web server of a folder: with or without ranges, and `cuts` says how often an answer ends halfway.
+
+    `only_redirects` answers every request with a redirection that does not say where to.
+    """
 
     def __init__(self, root: Path, *, ranges: bool) -> None:
         self.root, self.ranges = root, ranges
         self.cuts: dict[str, int] = {}
+        self.only_redirects = False
         self.asked: list[tuple[str, str]] = []
         self.url = ""
 
     def answer(self, handler: BaseHTTPRequestHandler, *, with_body: bool) -> None:
+        if self.only_redirects:
+            handler.send_response(301)
+            handler.send_header("Content-Length", "0")
+            handler.end_headers()
+            return
         name = handler.path.lstrip("/")
         path = self.root / name
         if not path.is_file():

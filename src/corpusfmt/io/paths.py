@@ -18,13 +18,13 @@ from fnmatch import fnmatchcase
 from io import BytesIO
 from operator import attrgetter
 from pathlib import Path
-from typing import BinaryIO, Literal, cast
+from typing import Any, BinaryIO, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
-from corpusfmt.io.stores import VERSION_KEYS, Guarded, remedy_for, soon, store_failure, with_remedy
+from corpusfmt.io.stores import VERSION_KEYS, Guarded, refuse_redirection, remedy_for, soon, store_failure, with_remedy
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
 
@@ -33,6 +33,7 @@ COPY_HERE = "copy it to this machine"
 # Extras to install for the schemes of paths.
 _EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf", "http": "http", "https": "http"}
 _WITH_BUCKETS = {"s3", "s3a", "gs", "gcs"}
+_WEB = {"http", "https"}
 _LOCAL_SCHEMES = ("file://", "local://")
 # A single letter is a drive.
 _SCHEME = r"[A-Za-z][A-Za-z0-9+.-]+"
@@ -272,7 +273,7 @@ def store_of(url: str) -> tuple[Guarded, str]:
 
     _quiet_loggers()
     try:
-        filesystem, path = fsspec.core.url_to_fs(url)
+        filesystem, path = fsspec.core.url_to_fs(url, **_options_for(url))
     except ImportError as error:
         extra = _EXTRAS.get(url.partition("://")[0])
         help_ = f"run `pip install 'corpusfmt[{extra}]'`" if extra else "install it"
@@ -282,6 +283,17 @@ def store_of(url: str) -> tuple[Guarded, str]:
     except Exception as error:
         raise store_failure(error) from error
     return Guarded(filesystem), path
+
+
+def _options_for(url: str) -> dict[str, Any]:
+    """Return the options of a web server's file system, by which a redirection to nowhere is no empty file."""
+    protocol = url.partition("://")[0].rpartition(_CHAIN)[2]
+    if protocol not in _WEB:
+        return {}
+    from fsspec.config import conf  # noqa: PLC0415 - slow to import, and rarely needed
+
+    users = conf.get(protocol, {}).get("client_kwargs", {})
+    return {protocol: {"client_kwargs": {"raise_for_status": refuse_redirection} | users}}
 
 
 def _quiet_loggers() -> None:

@@ -52,6 +52,7 @@ _PASSING_NAMES = {
 
 # What a server does that sends clients in circles, or to another place of which it says nothing.
 _REDIRECTED = {"TooManyRedirects", "RecursionError"}
+_LEADS_ELSEWHERE = "its address only leads elsewhere"
 
 #: What to do without credentials, by scheme.
 CREDENTIALS = {
@@ -88,7 +89,9 @@ class CutShort(OSError):
 def store_failure(error: Exception) -> OSError:
     """Return a library's exception as an `OSError`, because it is a failure of the network or store, not a bug."""
     is_answer = getattr(error, "response", None) is not None
-    return error if isinstance(error, OSError) and not is_answer else StoreFailure(errno.EIO, one_line(error))
+    if isinstance(error, OSError) and not is_answer:
+        return error
+    return StoreFailure(errno.EIO, _LEADS_ELSEWHERE if _is_redirected(error) else one_line(error))
 
 
 _QUERY = re.compile(r"""(?<=\S)\?[^\s"'<>]+""")
@@ -141,7 +144,7 @@ def remedy_for(scheme: str, error: BaseException) -> str:
     if isinstance(error, PermissionError) or status in {401, 403}:
         return f"ask for the right to list, read, write and delete there, or {credentials}"
     if _is_redirected(error):
-        return "its address only leads elsewhere: correct the endpoint or the region"
+        return "correct the address" if scheme in {"http", "https"} else "correct the endpoint or the region"
     if may_pass(error):
         return "check the network, the endpoint and the state of the service"
     return ""
@@ -150,14 +153,23 @@ def remedy_for(scheme: str, error: BaseException) -> str:
 def with_remedy(scheme: str, error: OSError) -> str:
     """Return the reason of a failure of a store, with what the user can do about it, if that is known."""
     said = error.strerror or str(error) or type(error).__name__
-    remedy = remedy_for(scheme, error.__cause__ or error)
+    # One library's exception may be the cause of another's, and only one of them says what it stands for.
+    remedy = (error.__cause__ and remedy_for(scheme, error.__cause__)) or remedy_for(scheme, error)
     return f"{said.removesuffix('.')}; {remedy}" if remedy and remedy not in said else said
+
+
+async def refuse_redirection(response: Any) -> None:
+    """Raise for an answer of a web server that the client did not follow, because it does not say where to."""
+    if 300 <= response.status < 400:
+        from aiohttp import ClientResponseError  # noqa: PLC0415 - an extra
+
+        raise ClientResponseError(response.request_info, response.history, status=response.status)
 
 
 def _is_redirected(error: BaseException | None) -> bool:
     causes = set[int]()
     while error is not None and id(error) not in causes:
-        if type(error).__name__ in _REDIRECTED:
+        if type(error).__name__ in _REDIRECTED or 300 <= (status_of(error) or 0) < 400:
             return True
         causes.add(id(error))
         error = error.__cause__ or error.__context__
@@ -205,11 +217,13 @@ def persistently(what: str, call: Callable[[], T]) -> T:
         try:
             return call()
         except Exception as error:
+            failure = store_failure(error)
             ends = _ENDS.get()
             is_late = ends is not None and time.monotonic() > ends
             if repeat == most or is_late or not may_pass(error):
-                raise store_failure(error) from error
-            failure = store_failure(error)
+                if failure is error:
+                    raise  # with its cause, the answer of the store
+                raise failure from error
         repeat += 1
         _pause(what, failure, repeat, most)
 
