@@ -206,7 +206,7 @@ def test_submodules_do_not_shadow_public_functions() -> None:
 
 
 def test_the_table_of_outputs_is_in_the_help() -> None:
-    help_text = (PACKAGE / "cli" / "validate.py").read_text("utf-8")
+    help_text = (PACKAGE / "cli" / "options.py").read_text("utf-8")
     for name in RENDERERS:
         assert name in help_text
 

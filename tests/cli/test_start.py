@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import FIXTURES
 from typer.main import get_command
 
 import corpusfmt.cli.overview as overview_module
@@ -73,7 +74,19 @@ def test_the_help_is_printed_as_typer_prints_it_but_without_typer() -> None:
 
 
 # What commands share; all else in the package is one command, or used by some.
-SHARED = {"app", "arrays", "bounds", "commands", "completion", "console", "inputs", "outcome", "progress"}
+SHARED = {
+    "app",
+    "arrays",
+    "bounds",
+    "commands",
+    "completion",
+    "console",
+    "inputs",
+    "options",
+    "outcome",
+    "progress",
+    "running",
+}
 
 
 @pytest.mark.parametrize(
@@ -113,6 +126,36 @@ def test_the_version_is_printed_without_typer() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.splitlines() == [f"corpusfmt {VERSION}", "set()"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="on Windows, typer expands patterns")
+def test_paths_alone_are_validated_without_typer_with_the_same_output_and_status(tmp_path: Path) -> None:
+    for case in "valid/array", "invalid/value-and-source":
+        copied = (FIXTURES / "croissant/1.1" / case / "input.json").read_bytes()
+        (tmp_path / case.replace("/", "-")).with_suffix(".json").write_bytes(copied)
+    code = (
+        "import sys\n"
+        "from corpusfmt.cli import main\n"
+        "sys.argv[0] = 'corpusfmt'\n"
+        "try:\n    main()\n"
+        "except SystemExit as ended:\n    print(ended.code, 'typer' in sys.modules)"
+    )
+
+    def run(*words: str) -> tuple[list[str], str, bytes]:
+        command = [sys.executable, "-c", code, "validate", *words]
+        done = subprocess.run(command, capture_output=True, check=True, cwd=tmp_path)
+        *printed, last = done.stdout.decode().splitlines()
+        status, imported = last.split()
+        assert imported == str(words[0].startswith("-"))
+        return printed, status, done.stderr
+
+    statuses = []
+    valid, invalid = "valid-array.json", "invalid-value-and-source.json"
+    for paths in [valid], [invalid], [invalid, valid], ["*.json"], ["missing"], [""]:
+        found = run(*paths)
+        assert found == run("--format=auto", *paths)
+        statuses.append(found[1])
+    assert statuses == ["0", "1", "1", "1", "2", "2"]
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="/dev/full is a device of Linux")

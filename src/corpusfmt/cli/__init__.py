@@ -24,9 +24,9 @@ def main() -> None:
             print_version()
         elif not (sys.argv[1:] in (["--help"], ["-h"]) and print_help()):
             # Worker processes import the script that started them and must not pay for a command line they never use.
-            from corpusfmt.cli.app import main as run
+            from corpusfmt.cli.running import run
 
-            run()
+            run(sys.argv[1:])
     except OSError as error:
         # Help or the version on a full device: commands report their own.
         warn(f"error: standard output: {error.strerror}")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
-import gc
-import sys
+from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
+from corpusfmt.cli import options
 from corpusfmt.cli.commands import Command, GroupedCommand, PrintingCommand, louder
-from corpusfmt.cli.console import Colour, print_version, read_or_not, set_colour
+from corpusfmt.cli.console import Colour, print_version, set_colour
 from corpusfmt.wording import clipped_message, plain
 
 #: The class typer raises for wrong arguments, found through its subclass because it has moved between versions.
@@ -83,25 +82,24 @@ def application(named: str | None = None) -> typer.Typer:
             continue
         place, kind = _COMMANDS[name]
         module, _, function = place.partition(":")
-        app.command(name, cls=kind)(getattr(import_module(f"corpusfmt.cli.{module}"), function or "command"))
+        app.command(name, cls=kind)(_declared(getattr(import_module(f"corpusfmt.cli.{module}"), function or "command")))
     return app
 
 
-def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        # Any path or text must print on a terminal of any encoding.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    # Skip the final garbage collection: it takes a quarter of the time of a short command.
-    atexit.register(gc.freeze)
-    app = application(next((each for each in sys.argv[1:] if not each.startswith("-")), None))
+def _declared(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose options typer finds, even if its module names those of `options` without importing them."""
+    function.__annotations__.update(get_type_hints(function, localns={"options": options}, include_extras=True))
+    return function
+
+
+def parse_and_run(arguments: list[str]) -> Any:
+    """Run the command that the arguments name; return the exit status of one that does not exit itself."""
+    app = application(next((each for each in arguments if not each.startswith("-")), None))
     try:
-        status = app(standalone_mode=False)
+        return app(standalone_mode=False)
     except _WRONG_ARGUMENTS as error:
         _explain(error)
-        status = error.exit_code
-    with read_or_not():
-        sys.stdout.flush()
-    raise SystemExit(status)
+        return error.exit_code
 
 
 def _explain(error: Any) -> None:

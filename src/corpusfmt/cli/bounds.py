@@ -1,11 +1,9 @@
-"""Internal: Resource limits and workers: options shared by the commands that read data."""
+"""Internal: Resource limits, from options or settings."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from corpusfmt.cli.inputs import size
 from corpusfmt.model import UsageError
@@ -13,33 +11,6 @@ from corpusfmt.model import UsageError
 if TYPE_CHECKING:
     from corpusfmt.engine.config import Config
     from corpusfmt.io.limits import Limits
-
-_PANEL = "Bounds"
-
-MaxExpansion = Annotated[
-    float | None,
-    typer.Option(
-        metavar="RATIO",
-        help="Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
-        rich_help_panel=_PANEL,
-    ),
-]
-MaxTotalBytes = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Most uncompressed bytes to read in the run, like 20GB.", rich_help_panel=_PANEL),
-]
-Timeout = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
-        rich_help_panel=_PANEL,
-    ),
-]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU, one for small input).")]
-Engine = Annotated[
-    str | None, typer.Option(help="serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")
-]
 
 
 def limits_of(

@@ -8,9 +8,10 @@ from typing import Annotated, Literal, cast
 import typer
 
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, summarise, warn
-from corpusfmt.cli.inputs import FollowLinks, names, size
+from corpusfmt.cli.inputs import names, size
+from corpusfmt.cli.options import FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, Severity, UsageError
@@ -195,7 +196,7 @@ def command(
         say_left(report, shard)
         return
     _summarise(report, output, state)
-    raise typer.Exit(exit_status(report, FailOn.ERROR, require_complete=True))
+    raise SystemExit(exit_status(report, FailOn.ERROR, require_complete=True))
 
 
 def _summarise(report: Report, output: str, state: str | None) -> None:

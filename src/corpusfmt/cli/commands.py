@@ -98,7 +98,7 @@ class PrintingCommand(Command):
                     result = super().invoke(ctx)
                 except Stopped:  # what is printed so far is not the result
                     raise
-                except typer.Exit as status:  # the verdict
+                except SystemExit as status:  # the verdict
                     ended = status
             printed.seek(0)
             with publish(target) as file:

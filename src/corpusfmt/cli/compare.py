@@ -7,18 +7,24 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.bounds import limits_of
+from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.options import (
     DateField,
+    Engine,
     FollowLinks,
     IdField,
+    Jobs,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     RecordSetName,
+    Reports,
     TextField,
+    Timeout,
     UrlField,
-    field_names,
 )
-from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
+from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import UsageError
 
@@ -104,4 +110,4 @@ def command(
             **fields,
         )
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
-    raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.failures(failing) else 0)
+    raise SystemExit(UNFINISHED if not found.is_complete else FINDINGS if found.failures(failing) else 0)

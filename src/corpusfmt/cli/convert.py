@@ -9,16 +9,21 @@ import typer
 
 from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
-from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import say, summarise
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.options import (
     ColumnProfile,
     DateField,
+    Engine,
     FollowLinks,
     IdField,
+    Jobs,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     RecordSetName,
     TextField,
+    Timeout,
     UrlField,
 )
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
@@ -211,7 +216,7 @@ def command(
             limits=limits_of(max_expansion, max_total_bytes, timeout),
             progress=show,
         )
-    raise typer.Exit(_summarised(report, target, shard))
+    raise SystemExit(_summarised(report, target, shard))
 
 
 def _target(source: str, destination: str | None, output: str | None) -> str:

@@ -8,16 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.bounds import limits_of
+from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.options import (
     DateField,
+    Engine,
     FollowLinks,
     IdField,
+    Jobs,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     RecordSetName,
     TextField,
+    Timeout,
     UrlField,
-    field_names,
 )
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
@@ -109,4 +114,4 @@ def command(
         for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
             save(lines(sheet, listed), path)
         save(html(sheet), output)
-    raise typer.Exit(UNFINISHED if found["coverage"]["broken"] else FINDINGS if found["coverage"]["rejected"] else 0)
+    raise SystemExit(UNFINISHED if found["coverage"]["broken"] else FINDINGS if found["coverage"]["rejected"] else 0)

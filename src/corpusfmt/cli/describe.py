@@ -8,19 +8,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, warn, write
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.inputs import field_names, settings_of
+from corpusfmt.cli.options import (
     ColumnProfile,
     ConfigFile,
     DateField,
     FollowLinks,
     IdField,
+    Jobs,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     TextField,
+    Timeout,
     UrlField,
-    field_names,
-    settings_of,
 )
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress

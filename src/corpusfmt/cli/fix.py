@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusfmt.cli.console import mention, summarise, warn, write
-from corpusfmt.cli.inputs import ConfigFile, FollowLinks
+from corpusfmt.cli.options import ConfigFile, Data, FollowLinks, FormatName, Ignore, Profile, Select
 from corpusfmt.cli.outcome import FINDINGS, FailOn, exit_status, guarded, write_reports
-from corpusfmt.cli.validate import Data, FormatName, Ignore, Profile, Select
 from corpusfmt.wording import plain
 
 if TYPE_CHECKING:
@@ -56,10 +55,10 @@ def command(
         if not diff:
             reports.append((shown, validate(entry, format=format_name, **judged)))
     if diff:
-        raise typer.Exit(FINDINGS if changed else 0)
+        raise SystemExit(FINDINGS if changed else 0)
     whole = one_report(reports, Baseline())
     write_reports(whole, "full", ())
-    raise typer.Exit(exit_status(whole, FailOn.ERROR))
+    raise SystemExit(exit_status(whole, FailOn.ERROR))
 
 
 def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:

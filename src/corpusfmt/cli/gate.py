@@ -51,7 +51,7 @@ def command(release: Release, reports: ReportsFolder = None, output_format: Outp
         publish_bytes(plan.reports / f"{SUMMARY}.json", f"{summary}\n".encode())
         publish_bytes(plan.reports / f"{SUMMARY}.md", as_markdown(plan, done).encode())
     say("gate: " + ", ".join(f"{each.step.name} {'not run' if each.status is None else each.status}" for each in done))
-    raise typer.Exit(worst(done))
+    raise SystemExit(worst(done))
 
 
 def _run(plan: Plan, step: Step) -> int:

@@ -13,9 +13,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import typer
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, mention
@@ -32,64 +31,7 @@ if TYPE_CHECKING:
 
 #: The value of `--config` for no settings at all.
 NO_SETTINGS = "none"
-ConfigFile = Annotated[
-    str | None,
-    typer.Option(
-        "--config",
-        metavar="FILE",
-        help="Settings in TOML, or none (default: corpusfmt.toml or [tool.corpusfmt] of pyproject.toml in this folder or above).",
-    ),
-]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links that lead out of the input.")]
 
-ColumnProfile = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="NAME|FILE",
-        help="JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
-    ),
-]
-RecordSetName = Annotated[
-    str | None,
-    typer.Option(
-        "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a text field)."
-    ),
-]
-TextField = Annotated[
-    str | None,
-    typer.Option(
-        "--text-field",
-        help="JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
-    ),
-]
-IdField = Annotated[
-    str | None,
-    typer.Option(
-        "--id-field",
-        help="JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
-        "else ids are generated).",
-    ),
-]
-UrlField = Annotated[
-    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
-]
-DateField = Annotated[
-    str | None,
-    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
-]
-LanguageField = Annotated[
-    str | None,
-    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
-]
-Maps = Annotated[
-    list[str],
-    typer.Option(
-        "--map",
-        metavar="ID=PATH",
-        help="Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
-    ),
-]
 
 _SUFFIX_OF_FORMAT = {"dolma": ".jsonl", "jsonl": ".jsonl", "text": ".txt", "croissant": ".json"}
 _SUFFIX_OF_CODEC = {"plain": "", "gzip": ".gz", "zstd": ".zst", "bzip2": ".bz2", "xz": ".xz", "lz4": ".lz4"}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from corpusfmt.cli.inputs import ConfigFile
+from corpusfmt.cli.options import ConfigFile, Ignore, Profile, Select
 from corpusfmt.cli.outcome import guarded
-from corpusfmt.cli.validate import Ignore, Profile, Select
 from corpusfmt.model import UsageError
 
 

@@ -7,9 +7,9 @@ from typing import Annotated
 import typer
 from msgspec.structs import replace
 
-from corpusfmt.cli.bounds import Engine, Jobs
-from corpusfmt.cli.outcome import FailOn, Reports, check_outputs, exit_status, guarded, write_reports
-from corpusfmt.cli.validate import MaxFindings, OutputFormat, Show, ShowOption, checked
+from corpusfmt.cli.options import Engine, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
+from corpusfmt.cli.outcome import FailOn, Show, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.validate import checked
 from corpusfmt.model import UsageError
 from corpusfmt.report.view import View
 
@@ -46,4 +46,4 @@ def command(
     whole = checked(asked, jobs, engine, found)
     whole.started = found.started
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
-    raise typer.Exit(exit_status(whole, FailOn(asked.fail_on), require_complete=asked.require_complete))
+    raise SystemExit(exit_status(whole, FailOn(asked.fail_on), require_complete=asked.require_complete))

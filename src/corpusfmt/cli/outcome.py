@@ -10,9 +10,8 @@ import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
-import typer
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import (
@@ -45,11 +44,6 @@ FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 P = ParamSpec("P")
 T = TypeVar("T")
 
-Reports = Annotated[
-    list[str],
-    typer.Option("--report", metavar="FORMAT=PATH", help="Write another report; repeatable. `-` is standard output."),
-]
-
 
 class FailOn(StrEnum):
     """The least severity of a finding that makes a run fail."""
@@ -57,6 +51,13 @@ class FailOn(StrEnum):
     ERROR = "error"
     WARNING = "warning"
     NEVER = "never"
+
+
+class Show(StrEnum):
+    """The least severity that is shown."""
+
+    WARNING = "warning"
+    INFO = "info"
 
 
 def resumable(command: Callable[P, T]) -> Callable[P, T]:
@@ -85,7 +86,7 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-class Stopped(typer.Exit):
+class Stopped(SystemExit):
     """The end of a command that an error stopped: what it has printed is not its result."""
 
 
@@ -115,11 +116,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except BrokenPipeError:
             # The reader of our output is gone: flushing it would raise again.
             leave_unread()
-            raise typer.Exit from None
+            raise SystemExit(0) from None
         except OSError as error:
             _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
-        except typer.Exit:
-            raise
         except Exception as error:
             if is_verbose():
                 traceback.print_exception(error)

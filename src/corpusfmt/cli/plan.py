@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusfmt.cli.console import say, write
-from corpusfmt.cli.inputs import FollowLinks, size
+from corpusfmt.cli.inputs import size
+from corpusfmt.cli.options import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import UsageError
 from corpusfmt.report.text import human_size

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import warn
-from corpusfmt.cli.inputs import FollowLinks, Maps
+from corpusfmt.cli.options import FollowLinks, Maps, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
 from corpusfmt.model import UsageError
 
@@ -98,7 +98,7 @@ def command(
             print(line, file=sys.stderr)
         if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT.code), ""):
             warn(f"  help: {hint}")
-    raise typer.Exit(exit_status(report, FailOn.ERROR))
+    raise SystemExit(exit_status(report, FailOn.ERROR))
 
 
 def _counted(found: Records, limit: int | None, coverage: Coverage) -> Iterator[Record]:

@@ -50,4 +50,4 @@ def compare(
     lines = renderer(output_format)
     found = trend(load(old), load(new))
     write(lines(found), utf8=output_format != "text")
-    raise typer.Exit(FINDINGS if fail_on_new and found.totals["new"] else 0)
+    raise SystemExit(FINDINGS if fail_on_new and found.totals["new"] else 0)

@@ -14,16 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.bounds import MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.options import (
     DateField,
     FollowLinks,
     IdField,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     TextField,
+    Timeout,
     UrlField,
-    field_names,
 )
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
@@ -119,7 +122,7 @@ def command(
         warn(f"{skipped} skipped because of {', '.join(sorted(codes))}: run `corpusfmt validate`")
     if not found:
         warn("no document found")
-        raise typer.Exit(FINDINGS)
+        raise SystemExit(FINDINGS)
 
 
 def _pattern(grep: str | None) -> re.Pattern[str] | None:

@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import (
+from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.options import (
     DateField,
+    Engine,
     FollowLinks,
     IdField,
+    Jobs,
     LanguageField,
+    MaxExpansion,
+    MaxTotalBytes,
     RecordSetName,
+    Reports,
     TextField,
+    Timeout,
     UrlField,
-    field_names,
 )
-from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, Reports, guarded
+from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import FormatName
 from corpusfmt.model import UsageError
@@ -133,7 +139,7 @@ def command(
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
     if put_tables is not None:
         put_tables(renderer("markdown")(found))
-    raise typer.Exit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
+    raise SystemExit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
 
 
 def _card_at(path: str) -> Callable[[Iterable[str]], None]:
@@ -168,7 +174,7 @@ def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | No
 
 def _end_share(share: Share, found: Statistics) -> NoReturn:
     say(f"part {share}: {plural(found.total.documents, 'document')}; join all parts with `corpusfmt stats --merge`")
-    raise typer.Exit(0 if found.is_complete else UNFINISHED)
+    raise SystemExit(0 if found.is_complete else UNFINISHED)
 
 
 @contextmanager

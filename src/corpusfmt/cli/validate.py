@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from corpusfmt.cli import completion
-from corpusfmt.cli.bounds import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import detail, summarise
-from corpusfmt.cli.inputs import (
-    ColumnProfile,
-    ConfigFile,
-    DateField,
-    FollowLinks,
-    IdField,
-    LanguageField,
-    Maps,
-    TextField,
-    UrlField,
-    field_names,
-    judged_by,
-    maps_of,
-    sample_size,
-    settings_of,
-)
-from corpusfmt.cli.outcome import UNFINISHED, FailOn, Reports, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.inputs import field_names, judged_by, maps_of, sample_size, settings_of
+from corpusfmt.cli.outcome import UNFINISHED, FailOn, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Coverage, Report, Tally, UsageError
 from corpusfmt.report.view import View
@@ -37,18 +19,12 @@ from corpusfmt.rules import STOPPED
 from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
+    from corpusfmt.cli import options
     from corpusfmt.engine.arrays import Share
     from corpusfmt.engine.config import Config
     from corpusfmt.engine.keeping import Cache
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
-
-
-class Show(StrEnum):
-    """The least severity that is shown."""
-
-    WARNING = "warning"
-    INFO = "info"
 
 
 class Keeps(Enum):
@@ -59,128 +35,48 @@ class Keeps(Enum):
     ALL = 2
 
 
-Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` reads standard input.")
-]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
-        autocompletion=completion.format_names,
-    ),
-]
-Profile = Annotated[
-    list[str],
-    typer.Option(
-        metavar="NAME|FILE",
-        help="standard (default), strict, common-crawl, hub, neurips-2026, or a TOML file; repeatable.",
-        autocompletion=completion.profiles,
-    ),
-]
-Data = Annotated[bool, typer.Option("--data/--no-data", help="Also check the data that a Croissant description names.")]
-Dedup = Annotated[bool, typer.Option("--dedup", help="Report repeated lines: the corpus is declared deduplicated.")]
-Select = Annotated[
-    list[str],
-    typer.Option(
-        help="Report only these rules: codes, prefixes or slugs, comma-separated.", autocompletion=completion.rules
-    ),
-]
-Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.", autocompletion=completion.rules)]
-Baseline = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only problems that it does not count.")
-]
-Fail = Annotated[FailOn | None, typer.Option("--fail-on", help="Least severity for exit status 1 (default: error).")]
-Sample = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE", help="Check only so many documents, or a share of the shards, like 1%, and say which."
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option(metavar="S", min=0, help="Choose the --sample by S (default: the same each time).")
-]
-RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not checked.")]
-FailFast = Annotated[
-    bool, typer.Option("--fail-fast", help="Stop at the first error, and report what was not checked.")
-]
-MaxPerRule = Annotated[int, typer.Option(min=1, help="Most findings to keep per rule and file; counts stay exact.")]
-MaxLineBytes = Annotated[
-    int | None, typer.Option(min=1, help="Longest line; longer lines are reported and skipped (default: 32 MiB).")
-]
-Blocklist = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that a release must not contain.")
-]
-CacheOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--cache/--no-cache",
-        help="Keep results in .corpusfmt_cache, and check only what has changed (default: for 64 MiB or more, and not in CI).",
-        show_default=False,
-    ),
-]
-OutputFormat = Annotated[
-    str,
-    typer.Option(
-        help="full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.",
-    ),
-]
-MaxFindings = Annotated[
-    int, typer.Option(min=0, help="Most findings to show as text and annotations, worst first; the rest are counted.")
-]
-ShowOption = Annotated[Show, typer.Option("--show", help="Least severity to show as text and annotations.")]
-
-
-ShardOf = Annotated[
-    str | None,
-    typer.Option(
-        "--shard",
-        metavar="I/N",
-        help="Check a share of the shards, like 1/8, and write it with --report part=FILE, for `corpusfmt report merge`.",
-    ),
-]
 # The output format of a share.
 _PART = "part"
 
 
 @guarded
 def command(
-    paths: Paths,
-    format_name: FormatName = "auto",
-    profile: Profile = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    data: Data = False,
-    dedup: Dedup = False,
-    columns: ColumnProfile = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
-    select: Select = [],  # noqa: B006
-    ignore: Ignore = [],  # noqa: B006
-    config: ConfigFile = None,
-    baseline: Baseline = None,
-    fail_on: Fail = None,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    sample: Sample = None,
-    seed: Seed = None,
-    maps: Maps = [],  # noqa: B006
-    follow_links: FollowLinks = False,
-    require_complete: RequireComplete = False,
-    fail_fast: FailFast = False,
-    max_per_rule: MaxPerRule = 10,
-    max_line_bytes: MaxLineBytes = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
-    blocklist: Blocklist = None,
-    cache: CacheOption = None,
-    output_format: OutputFormat = "full",
-    report: Reports = [],  # noqa: B006
-    max_findings: MaxFindings = 100,
-    show: ShowOption = Show.WARNING,
-    shard: ShardOf = None,
+    paths: options.Paths,
+    format_name: options.FormatName = "auto",
+    profile: options.Profile = [],  # noqa: B006 - typer needs a value, and nothing mutates it
+    data: options.Data = False,
+    dedup: options.Dedup = False,
+    columns: options.ColumnProfile = None,
+    text_field: options.TextField = None,
+    id_field: options.IdField = None,
+    url_field: options.UrlField = None,
+    date_field: options.DateField = None,
+    language_field: options.LanguageField = None,
+    select: options.Select = [],  # noqa: B006
+    ignore: options.Ignore = [],  # noqa: B006
+    config: options.ConfigFile = None,
+    baseline: options.Baseline = None,
+    fail_on: options.Fail = None,
+    jobs: options.Jobs = None,
+    engine: options.Engine = None,
+    sample: options.Sample = None,
+    seed: options.Seed = None,
+    maps: options.Maps = [],  # noqa: B006
+    follow_links: options.FollowLinks = False,
+    require_complete: options.RequireComplete = False,
+    fail_fast: options.FailFast = False,
+    max_per_rule: options.MaxPerRule = 10,
+    max_line_bytes: options.MaxLineBytes = None,
+    max_expansion: options.MaxExpansion = None,
+    max_total_bytes: options.MaxTotalBytes = None,
+    timeout: options.Timeout = None,
+    blocklist: options.Blocklist = None,
+    cache: options.CacheOption = None,
+    output_format: options.OutputFormat = "full",
+    report: options.Reports = [],  # noqa: B006
+    max_findings: options.MaxFindings = 100,
+    show: options.ShowOption = Show.WARNING,
+    shard: options.ShardOf = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
     from corpusfmt.engine.sharing import Asked
@@ -216,13 +112,13 @@ def command(
     )
     keeps = _keeps(cache, settings)
     if array is not None:
-        raise typer.Exit(_write_part(asked, array, report, jobs, engine, keeps))
+        raise SystemExit(_write_part(asked, array, report, jobs, engine, keeps))
     whole = checked(asked, jobs, engine, fail_fast=fail_fast, keeps=keeps)
     _say_shards(whole)
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
-    raise typer.Exit(exit_status(whole, FailOn(asked.fail_on), require_complete=require_complete))
+    raise SystemExit(exit_status(whole, FailOn(asked.fail_on), require_complete=require_complete))
 
 
 def checked(

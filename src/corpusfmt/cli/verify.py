@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import MaxTotalBytes, Timeout, limits_of
+from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, say
-from corpusfmt.cli.outcome import FailOn, Reports, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.options import MaxTotalBytes, OutputFormat, Reports, Timeout
+from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.seal import TrustConfig
-from corpusfmt.cli.validate import OutputFormat
 from corpusfmt.model import Report, UsageError
 from corpusfmt.wording import plural
 
@@ -114,7 +114,7 @@ def command(
         _say_what_was_rebuilt(found)
         if signed := found.results.get("signed"):
             say(f"Signed {f'with {key}' if identity is None else f'by {identity}'}: {', '.join(signed)}")
-    raise typer.Exit(exit_status(found, FailOn.ERROR))
+    raise SystemExit(exit_status(found, FailOn.ERROR))
 
 
 def _request(
