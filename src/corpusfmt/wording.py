@@ -5,10 +5,8 @@ JSON keeps values exactly. Everywhere else a name or value must not end a line, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
-from urllib.parse import quote
 
 #: The longest value, name or id that is not clipped, and the longest message, in characters.
 MOST_OF_A_VALUE = 200
@@ -138,9 +136,13 @@ def sarif_message(text: str) -> str:
 
 def uri(path: str) -> str:
     """Return a path as a URI reference (RFC 3986), with everything but slashes quoted as needed."""
+    from urllib.parse import quote  # noqa: PLC0415 - imports modules on addresses, which few commands need
+
     return quote(path, safe="/", errors="surrogatepass")
 
 
 def json_text(text: str) -> str:
     """Return JSON, safe for a terminal or a log: invisible characters and log commands become JSON escapes."""
-    return _LOG_COMMAND.sub(r"#\\u0023", _UNSEEN_IN_JSON.sub(lambda match: json.dumps(match[0])[1:-1], text))
+    from json import dumps  # noqa: PLC0415 - the version and the help need it not
+
+    return _LOG_COMMAND.sub(r"#\\u0023", _UNSEEN_IN_JSON.sub(lambda match: dumps(match[0])[1:-1], text))

@@ -242,8 +242,8 @@ def test_formats_are_asked_in_the_order_in_which_they_are_likely(
     asked: list[str] = []
     format_in = formats._format_in
 
-    def noted(module: Any) -> formats.Format | None:
-        asked.append(module.name)
+    def noted(module: str) -> formats.Format | None:
+        asked.append(module.removeprefix("corpusfmt.formats.").removesuffix(".format"))
         return format_in(module)
 
     monkeypatch.setattr(formats, "_format_in", noted)  # which imports the format that it is asked for

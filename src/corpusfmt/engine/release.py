@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.engine.sharing import WHOLE, Whole
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
@@ -21,7 +21,7 @@ from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Listing, compare, listing, report_repeated, to_hash
 from corpusfmt.manifest.model import NAME, Manifest
 from corpusfmt.manifest.read import check_sums, read_manifest
-from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED, RULES
+from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED
 from corpusfmt.model import Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
@@ -66,18 +66,11 @@ class Release(Struct):
 
 def release_at(root: Entry, judge: Judge, *, sealing: bool) -> Release | None:
     """Return the release in a folder, if it has a manifest or gets one."""
-    if root.kind != "directory":
-        return None
     entry = None if sealing else root.child(NAME)
     if entry is None and not sealing:
         return None
     manifest = read_manifest(entry, judge) if entry else None
     return Release(root, listing(root), manifest)
-
-
-def judge_of(options: CheckOptions) -> Judge:
-    """Return the judge of manifests under the caller's options."""
-    return Judge(RULES, options.grading, version="", path=NAME, cap=options.max_per_rule)
 
 
 def hash_unread(

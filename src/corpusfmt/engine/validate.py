@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.release import Release, hash_unread, judge_of, judge_release, release_at
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.sampling import Sample, sample_of
 from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
@@ -43,6 +42,7 @@ from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
+from corpusfmt.manifest.rules import judge_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
@@ -52,6 +52,7 @@ from corpusfmt.wording import plural, unknown
 if TYPE_CHECKING:
     from corpusfmt.engine.cache import Kept
     from corpusfmt.engine.keeping import Cache
+    from corpusfmt.engine.release import Release
 
 #: What chooses the shards of a sample, unless something else is asked for.
 SEED = 20181112
@@ -273,8 +274,11 @@ def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examin
         run = replace(run, options=replace(options, version=plan.version))
         judge = judge_of(run.options)
         release = None
-        with within_limits(judge, "."), within(run.meter):
-            release = release_at(entry, judge, sealing=sealing)
+        if entry.kind == "directory":
+            from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
+
+            with within_limits(judge, "."), within(run.meter):
+                release = release_at(entry, judge, sealing=sealing)
         report = _check_all(run, entry, plan, release, judge)
     return Examined(report, run.fmt.name, plan.version, plan.shards, release)
 
@@ -376,6 +380,8 @@ def _judge_files(
             plan.tally.merge(loading_judge.tally)
             plan.coverage.add(loading_judge.coverage)
     if release is not None:
+        from corpusfmt.engine.release import hash_unread, judge_release  # noqa: PLC0415
+
         unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if part.judges else ()))
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)

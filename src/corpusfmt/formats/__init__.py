@@ -12,7 +12,6 @@ from functools import cache
 from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
-from pkgutil import ModuleInfo, iter_modules
 from typing import Any, TypedDict, TypeVar
 
 from msgspec import Struct, field
@@ -393,23 +392,28 @@ def all_formats() -> Iterator[Format]:
     yield from further_formats().loaded.values()
 
 
-def _place_of(module: ModuleInfo) -> str:
-    return f"{__name__}.{module.name}.format" if module.ispkg else f"{__name__}.{module.name}"
-
-
 @cache
-def _modules() -> dict[str, ModuleInfo]:
-    return {module.name: module for module in iter_modules(__path__)}
+def _modules() -> dict[str, str]:
+    """Return the modules that may have a format, by its name."""
+    # Not with pkgutil, which imports inspect.
+    found = {}
+    for path in sorted(Path(__file__).parent.iterdir()):
+        if path.suffix == ".py":
+            found[path.stem] = f"{__name__}.{path.stem}"
+        elif (path / "__init__.py").exists():
+            found[path.name] = f"{__name__}.{path.name}.format"
+    del found["__init__"]
+    return found
 
 
 def modules_of(name: str) -> list[str]:
     """Return the modules that a process imports for a format by name, so they can be imported in advance."""
     module = _modules().get(name)
-    return [_place_of(module)] if module else []
+    return [module] if module else []
 
 
-def _format_in(module: ModuleInfo) -> Format | None:
-    candidate = getattr(import_module(_place_of(module)), "FORMAT", None)
+def _format_in(module: str) -> Format | None:
+    candidate = getattr(import_module(module), "FORMAT", None)
     return candidate if isinstance(candidate, Format) else None
 
 
@@ -462,11 +466,11 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     refuse_barred(entry)
     described = entry.name.endswith((".json", ".jsonld", ".html"))
     likely = ["croissant"] if described else ["oscar", "dolma"]
-    unlikely_last = sorted(_modules().values(), key=lambda module: module.name, reverse=True)
-    unlikely_last.sort(key=lambda module: likely.index(module.name) if module.name in likely else len(likely))
+    unlikely_last = sorted(_modules(), reverse=True)
+    unlikely_last.sort(key=lambda name: likely.index(name) if name in likely else len(likely))
     general = []
-    for module in unlikely_last:
-        fmt = _format_in(module)
+    for name in unlikely_last:
+        fmt = _format_in(_modules()[name])
         if fmt is not None and fmt.is_general:
             general.append(fmt)
         elif fmt is not None and (detection := fmt.detect(entry)) is not None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -253,6 +252,8 @@ def _columns(name: str, text: str, what: str) -> Columns:
         if each.count("*") + each.count("{language}") > _MOST_WILDCARDS:
             raise UsageError(f"{what}: {clipped(each)!r} has more than {_MOST_WILDCARDS} wildcards")
     values = tuple(_values(file.required, needed=True)) + tuple(_values(file.optional, needed=False))
+    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
     return Columns(
         name,
         file.summary,

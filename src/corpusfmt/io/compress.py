@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from typing import Any, BinaryIO, Literal, cast, get_args
 
@@ -56,16 +55,20 @@ class FileFacts(Struct, frozen=True, omit_defaults=True):
 
 def facts_of_bytes(data: bytes) -> FileFacts:
     """Return size and SHA-256 of the content of a small file."""
-    return FileFacts(len(data), hashlib.sha256(data).hexdigest())
+    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
+    return FileFacts(len(data), sha256(data).hexdigest())
 
 
 class GzipWriter:
     """Writes one gzip member to an open file."""
 
     def __init__(self, file: BinaryIO, compression: CompressionName = COMPRESSION) -> None:
+        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
         self._file = file
         self._compressor = compressor_of(compression)
-        self._digest = hashlib.sha256()
+        self._digest = sha256()
         self._waiting: list[bytes] = []
         self._waiting_size = 0
         self._size = 0

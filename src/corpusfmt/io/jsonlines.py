@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NewType
 
 import msgspec
 from msgspec import Meta
@@ -38,8 +38,11 @@ _encoder = msgspec.json.Encoder()
 def _any_json(levels: int) -> Any:
     """Return the type of any JSON value of this many levels, without integers beyond 64 bits."""
     value: Any = str | Integer | float | bool | None
+    # A new type hashes by its identity, others by all that they consist of, again and again.
+    new_type: Any = NewType
     for _ in range(levels):
-        value = str | Integer | float | bool | list[value] | dict[str, value] | None
+        inner: Any = new_type("inner", value)
+        value = str | Integer | float | bool | list[inner] | dict[str, inner] | None
     return value
 
 

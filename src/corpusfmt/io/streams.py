@@ -6,7 +6,6 @@ A truncated member, a wrong CRC or bytes after the end raise `StreamFault`, afte
 from __future__ import annotations
 
 import bz2
-import hashlib
 import lzma
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -107,8 +106,10 @@ class DigestReader(Struct):
     _is_hashed: bool = False
 
     def __post_init__(self) -> None:
+        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
         self._is_hashed = isinstance(self.source, Hashed)
-        self._sha256 = self.source.digest if isinstance(self.source, Hashed) else hashlib.sha256()
+        self._sha256 = self.source.digest if isinstance(self.source, Hashed) else sha256()
 
     def read(self, size: int = -1, /) -> bytes:
         data = self.source.read(size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,7 +52,9 @@ class Hashed:
         self._begin()
 
     def _begin(self) -> None:
-        self.digest = hashlib.sha256()
+        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
+        self.digest = sha256()
         self._size = 0
 
     def __getattr__(self, name: str) -> Any:

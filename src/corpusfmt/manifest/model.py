@@ -5,7 +5,6 @@ Nothing in a manifest depends on the name of a folder, on the machine or on the 
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
@@ -99,7 +98,9 @@ def tree_digest(digests: Mapping[str, str]) -> str:
 
     It covers names and contents, and common tools can compute it.
     """
-    whole = hashlib.sha256()
+    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
+    whole = sha256()
     for path in by_bytes(digests):
         escaped = path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
         whole.update(f"{chr(92) if escaped != path else ''}{digests[path]}  {escaped}\n".encode())
@@ -118,9 +119,11 @@ def tree_of(files: Mapping[str, ListedFile]) -> Tree:
 
 def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
     """Return number and digest of the rules that apply to a version of a format: SHA-256 of a line `CODE SEVERITY` for each."""
+    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
+
     grades = {rule.code: rule.severity_for(version=version) for rule in rules}
     lines = [f"{code} {grade}\n" for code, grade in sorted(grades.items()) if grade is not None]
-    return RuleSetOf(len(lines), hashlib.sha256("".join(lines).encode()).hexdigest())
+    return RuleSetOf(len(lines), sha256("".join(lines).encode()).hexdigest())
 
 
 def encoded(

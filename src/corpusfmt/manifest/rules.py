@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.general import GENERAL
+from corpusfmt.manifest.model import NAME
 from corpusfmt.model import Severity
-from corpusfmt.rules import RuleSet
+from corpusfmt.rules import Judge, RuleSet
 
 RULES = RuleSet(GENERAL)
+
+
+def judge_of(options: CheckOptions) -> Judge:
+    """Return the judge of manifests under the caller's options."""
+    return Judge(RULES, options.grading, version="", path=NAME, cap=options.max_per_rule)
+
 
 MALFORMED = RULES.finding(
     "MAN101",

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.release import Release, judge_entries, judge_of
+from corpusfmt.engine.release import Release, judge_entries
 from corpusfmt.engine.validate import Examined, Profiles, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
@@ -32,7 +32,7 @@ from corpusfmt.manifest.model import (
     tree_of,
 )
 from corpusfmt.manifest.read import fault_of, read_manifest
-from corpusfmt.manifest.rules import RULES
+from corpusfmt.manifest.rules import RULES, judge_of
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
 from corpusfmt.release.signing import KEYLESS, signer_of
 from corpusfmt.release.vouching import outdated, statements_of, vouchers
