@@ -22,7 +22,7 @@ _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 # `##[command]`, `##vso[command]` and `##teamcity[command]` take effect anywhere in a log line.
 _LOG_COMMAND = re.compile(r"##(?=\w*\[)")
 # A path that cannot be mistaken for a workflow command or for a line that corpusfmt prints.
-_ORDINARY = re.compile(
+_ORDINARY = (
     r"(?!VALID|INVALID|INCOMPLETE)"
     r"(?!(?i:valid|invalid|incomplete|error|warning|info|help|interrupted|terminated)(?![\w./-]))"
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[\w./~][^:\s]*"
@@ -94,7 +94,7 @@ def _escape(match: re.Match[str]) -> str:
 def leading(path: str) -> str:
     """Return a path for the start of a line, quoted if the line could be mistaken for a command or a verdict."""
     shown = plain(path)
-    return shown if _ORDINARY.fullmatch(shown) else f'"{shown}"'
+    return shown if re.fullmatch(_ORDINARY, shown) else f'"{shown}"'
 
 
 def backticked(text: str) -> str:

@@ -27,7 +27,7 @@ _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
     re.DOTALL,
 )
-_GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES.pattern}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
+_GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
 # OSCAR: a file in a checksum list that is not part of the corpus.
 _ONLY_LISTED = "other"
 # Folders of Dolma and Parquet whose names say nothing about the data.

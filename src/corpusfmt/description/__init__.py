@@ -48,7 +48,7 @@ from corpusfmt.formats.describing import (
     why_not_loaded,
 )
 from corpusfmt.formats.general import pointer_as_input
-from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
@@ -253,12 +253,7 @@ def _corpus(
         contents |= look.contents
 
     def is_known(each: Entry) -> bool:
-        return (
-            is_output(each)
-            or prefix + each.path in files
-            or ROOT_FILES.fullmatch(each.name) is not None
-            or "sha256" in each.name
-        )
+        return is_output(each) or prefix + each.path in files or is_root_file(each.name) or "sha256" in each.name
 
     with within(meter):
         rest = survey(leave_out=is_known)

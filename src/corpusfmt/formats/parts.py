@@ -24,10 +24,9 @@ from corpusfmt.model import Document
 FOLDERS_ABOVE = 2
 
 #: Files next to the data that belong to a release but not to its format.
-ROOT_FILES = re.compile(
+ROOT_FILES = (
     r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
-    r"|.+\.(sig|asc|sigstore(\.json)?)",
-    re.IGNORECASE,
+    r"|.+\.(sig|asc|sigstore(\.json)?)"
 )
 
 T_contra = TypeVar("T_contra", contravariant=True)
@@ -53,6 +52,11 @@ class Loaded(Struct, frozen=True):
     name: str
     root: str
     rows: str
+
+
+def is_root_file(name: str) -> bool:
+    """Return whether a file in the folder of a release goes with any format."""
+    return re.fullmatch(ROOT_FILES, name, re.IGNORECASE) is not None
 
 
 #: The table of the documents of text files.

@@ -14,10 +14,9 @@ from corpusfmt.model import Json, UsageError
 _SCHEME = "hf://"
 _BUCKET = "hf://buckets/"
 # Names of revisions may be quoted; those of the Hub itself need not be.
-_ADDRESS = re.compile(
-    r"hf://(?P<kind>(?:datasets|spaces|models)/|(?!(?:datasets|spaces|models|buckets)/))(?P<name>[^/@]+/[^/@]+)"
-    r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?P<path>(?:/.*)?)",
-    re.DOTALL,
+_ADDRESS = (
+    r"(?s)hf://(?P<kind>(?:datasets|spaces|models)/|(?!(?:datasets|spaces|models|buckets)/))(?P<name>[^/@]+/[^/@]+)"
+    r"(?:@(?P<revision>refs/(?:convert|pr)/[^/]+|[^/]+))?(?P<path>(?:/.*)?)"
 )
 _COMMIT = re.compile("[0-9a-f]{40}")
 _TOKEN = "set HF_TOKEN, or run `hf auth login`"  # noqa: S105 - the name of a variable
@@ -28,7 +27,7 @@ def pinned(url: str, served: Any) -> str:
 
     Raises `UsageError` for a repository or revision that does not exist or may not be read, `OSError` if the Hub fails.
     """
-    address = _ADDRESS.fullmatch(url)
+    address = re.fullmatch(_ADDRESS, url)
     if address is None:
         if url.startswith(_BUCKET):
             return url
@@ -43,7 +42,7 @@ def pinned(url: str, served: Any) -> str:
 
 def revision_of(url: str) -> Json:
     """Return what a report says of a pinned address on the Hub: the commit of its repository; nothing of other paths."""
-    address = _ADDRESS.fullmatch(url)
+    address = re.fullmatch(_ADDRESS, url)
     if address is None or not address["revision"]:
         return {}
     return {"revisions": {f"{_SCHEME}{address['kind']}{address['name']}": address["revision"]}}

@@ -17,7 +17,7 @@ T = TypeVar("T")
 #: The decoder's time and memory grow with the square of a key's parts.
 _MOST_PARTS = 16
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')"""
-_LONG_KEY = re.compile(rf"(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}", re.MULTILINE)
+_LONG_KEY = rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}"
 
 
 def toml_at(path: str | Path, what: str, most: int = 1024 * 1024) -> str:
@@ -57,7 +57,7 @@ def _meant(message: str, kind: Any) -> str:
 
 def decoded_toml(text: str, what: str, parse_float: Callable[[str], float] = float) -> dict[str, Any]:
     """Decode TOML. Raises `UsageError` with a message that begins with `what`."""
-    if found := _LONG_KEY.search(text):
+    if found := re.search(_LONG_KEY, text):
         line = text.count("\n", 0, found.end()) + 1
         raise UsageError(f"{what}: the key on line {line} has more than {_MOST_PARTS} parts, more than any setting")
     import tomllib  # noqa: PLC0415 - most commands read no TOML

@@ -12,17 +12,16 @@ from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejec
 from corpusfmt.formats.croissant.check import check
 from corpusfmt.formats.croissant.data import SOURCE
 from corpusfmt.formats.croissant.layout import detect, plan
-from corpusfmt.formats.croissant.model.version import VERSIONS
+from corpusfmt.formats.croissant.model.version import VERSIONS, WRITTEN
 from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
 from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.formats.croissant.write import WRITTEN, description
-from corpusfmt.formats.describing import Descriptions, Survey
+from corpusfmt.formats.describing import Described, Descriptions, Survey
 from corpusfmt.formats.recordsets import RecordSource
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import Document
+from corpusfmt.model import Document, Json
 
 
-# Checking a description does not need the modules that read record sets, which are slow to import.
+# Checking a description does not need the modules that read record sets or write descriptions, which are slow to import.
 def _plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     from corpusfmt.formats.croissant.data.documents import plan_reading  # noqa: PLC0415
 
@@ -39,6 +38,12 @@ def _records(entry: Entry, record_set: str | None, maps: Mapping[str, Entry]) ->
     from corpusfmt.formats.croissant.data.stream import open_records  # noqa: PLC0415
 
     return open_records(entry, record_set, maps)
+
+
+def _description(described: Described, version: str) -> Json:
+    from corpusfmt.formats.croissant.write import description  # noqa: PLC0415
+
+    return description(described, version)
 
 
 def _is_of(data_type: str, value: object) -> bool:
@@ -88,5 +93,5 @@ FORMAT = Format(
     schema=_schema,
     offers_edits=True,
     records=_records,
-    descriptions=Descriptions(WRITTEN, description, _is_of, _survey, is_semantic_version),
+    descriptions=Descriptions(WRITTEN, _description, _is_of, _survey, is_semantic_version),
 )

@@ -14,8 +14,6 @@ from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf
 from corpusfmt.io.paths import is_uri
 from corpusfmt.model import Json
 
-#: The versions that are written, the default last.
-WRITTEN = ("1.0", "1.1")
 _CONFORMS_TO = "http://mlcommons.org/croissant/"
 _RAI = "http://mlcommons.org/croissant/RAI/1.0"
 _MIME_TYPES = {

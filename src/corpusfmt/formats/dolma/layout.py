@@ -17,7 +17,7 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
@@ -418,7 +418,7 @@ def _has_fit_name(entry: Entry, judge: Judge) -> bool:
 
 
 def _is_ours(path: str) -> bool:
-    return "/" not in path and (path.startswith(_OURS_PREFIXES) or ROOT_FILES.fullmatch(path) is not None)
+    return "/" not in path and (path.startswith(_OURS_PREFIXES) or is_root_file(path))
 
 
 class _Pairs(Struct, frozen=True):

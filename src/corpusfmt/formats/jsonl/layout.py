@@ -9,7 +9,7 @@ from typing import Any
 from corpusfmt.formats import CheckOptions, Detection, Plan
 from corpusfmt.formats.columns import Columns, best_columns
 from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
-from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import judge_others
@@ -93,4 +93,4 @@ def _has(text: str, entry: Entry) -> bool:
 
 
 def _is_beside(entry: Entry) -> bool:
-    return ROOT_FILES.fullmatch(entry.name) is not None or entry.name in DESCRIPTIONS
+    return is_root_file(entry.name) or entry.name in DESCRIPTIONS

@@ -6,7 +6,7 @@ from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.oscar.layout_rules import STRAY_ENTRY, FileName, Language
 from corpusfmt.formats.oscar.parts import DataName, Role, checksum_code, parse_name
 from corpusfmt.formats.oscar.survey import LOOKS_LIKE_DATA, UNFINISHED, Folder
-from corpusfmt.formats.parts import ROOT_FILES
+from corpusfmt.formats.parts import is_root_file
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
@@ -17,7 +17,7 @@ def judge_beside(judge: Judge, entry: Entry, version: str) -> None:
     at = Location(entry.path)
     if entry.name == UNFINISHED:
         _report_stray(judge, entry)
-    elif report_barred(entry, judge) or ROOT_FILES.fullmatch(entry.name):
+    elif report_barred(entry, judge) or is_root_file(entry.name):
         return
     elif parse_name(entry.name) or LOOKS_LIKE_DATA.fullmatch(entry.name):
         judge.check(FileName(at, entry.name, "LL", None, None, version))
@@ -79,7 +79,7 @@ class Slots:
     def _judge_other(self, entry: Entry) -> None:
         if report_barred(entry, self._judge):
             return
-        if self._folder.path or not ROOT_FILES.fullmatch(entry.name):
+        if self._folder.path or not is_root_file(entry.name):
             _report_stray(self._judge, entry)
 
     def _place(self, entry: Entry, parsed: DataName) -> None:

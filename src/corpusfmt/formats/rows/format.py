@@ -11,7 +11,7 @@ from msgspec import Struct
 from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.parts import ROOT_FILES, Writer
+from corpusfmt.formats.parts import Writer, is_root_file
 from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
@@ -82,7 +82,7 @@ def judge_others(entries: Sequence[Entry], is_data: Callable[[Entry], bool], unr
         hidden = is_hidden(each.path)
         if not hidden and report_barred(each, judge):
             continue
-        if each.kind == "file" and not hidden and not is_data(each) and not ROOT_FILES.fullmatch(each.name):
+        if each.kind == "file" and not hidden and not is_data(each) and not is_root_file(each.name):
             looks_alike = _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name
         else:
             looks_alike = each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX)

@@ -14,13 +14,12 @@ ANY_LIST: ArrayShape = (-1,)
 SHAPE_PATTERN = (
     r"(\(\s*(-1|[0-9]{1,18})\s*(,\s*(-1|[0-9]{1,18})\s*)*,?\s*\)|\s*(-1|[0-9]{1,18})\s*(,\s*(-1|[0-9]{1,18})\s*)*,?\s*)"
 )
-_SHAPE = re.compile(SHAPE_PATTERN)
 _MOST_DIMENSIONS = 64
 
 
 def parsed_shape(text: str) -> ArrayShape | None:
     """Return the shape in a text, None if it is not a comma-separated list of sizes."""
-    if len(text) > 2000 or not _SHAPE.fullmatch(text):
+    if len(text) > 2000 or not re.fullmatch(SHAPE_PATTERN, text):
         return None
     sizes = tuple(int(each) for each in re.findall(r"-1|\d+", text))
     return sizes if len(sizes) <= _MOST_DIMENSIONS else None

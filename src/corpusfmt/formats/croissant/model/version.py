@@ -9,6 +9,8 @@ from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
+#: The versions that are written, the default last.
+WRITTEN = ("1.0", "1.1")
 VERSION_IRI = "http://mlcommons.org/croissant/"
 #: The vocabulary of version 0.8, which had no `conformsTo` at first.
 OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.org/schema/"})

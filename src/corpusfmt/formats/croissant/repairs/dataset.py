@@ -125,7 +125,7 @@ def _creator(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
             yield draft.lead(pointer, "@type", kind)
 
 
-_HOST = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(/\S*)?", re.IGNORECASE)
+_HOST = r"(?i)[a-z0-9-]+(\.[a-z0-9-]+)*\.[a-z]{2,}(/\S*)?"
 
 
 @repairs("CRO216")
@@ -140,7 +140,7 @@ def _url(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
         yield draft.replace(pointer, re.sub(r"\s", "%20", text))
     elif text != written and "://" in text and not re.search(r"\s", text):
         yield draft.replace(pointer, text)
-    elif _HOST.fullmatch(text):
+    elif re.fullmatch(_HOST, text):
         raise Review(draft.replace(pointer, f"https://{text}"))
 
 

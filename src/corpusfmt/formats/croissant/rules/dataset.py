@@ -406,17 +406,16 @@ def _is_interval(text: str) -> bool:
     return bool(slash) and any(map(is_date, sides)) and all(side in ("", "..") or is_date(side) for side in sides)
 
 
-_SEMVER = re.compile(
-    r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
+_SEMVER = (
+    r"(?a)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?"
-    r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?",
-    re.ASCII,
+    r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
 )
 
 
 def is_semantic_version(text: str) -> bool:
     """Return whether a version is one by Semantic Versioning 2.0.0."""
-    return len(text) < 256 and _SEMVER.fullmatch(text) is not None
+    return len(text) < 256 and re.fullmatch(_SEMVER, text) is not None
 
 
 @RULES.rule("CRO218", "version-semver", on=Dataset, severity=Severity.WARNING, spec="croissant-1.0#version")

@@ -127,7 +127,7 @@ def encodingformat_missing(resource: Resource) -> Iterator[Problem]:
         yield Problem(message, resource.at, "add the MIME type", minor=isinstance(resource, FileSet))
 
 
-_MIME = re.compile(r"[a-z]+/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;.*)?", re.IGNORECASE)
+_MIME = r"(?i)[a-z]+/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;.*)?"
 
 
 @RULES.rule("CRO306", "encodingformat-mime", on=Resource, severity=Severity.WARNING, spec=_FILE_OBJECT)
@@ -140,7 +140,7 @@ def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     """
     for literal in resource.texts("sc:encodingFormat"):
         url_allowed = resource.description.version == "1.1" and "://" in literal.value
-        if literal.value != "git+https" and not url_allowed and not _MIME.fullmatch(literal.value):
+        if literal.value != "git+https" and not url_allowed and not re.fullmatch(_MIME, literal.value):
             message = f"{resource.title}: `encodingFormat` is `{clip(literal.value)}`, expected a MIME type"
             yield Problem(message, resource.place_of(literal), "write a MIME type such as `text/csv`")
 

@@ -90,7 +90,7 @@ def policy_incomplete(term: Term) -> Iterator[Problem]:
 
 
 _DUO = "http://purl.obolibrary.org/obo/DUO_"
-_DUO_CODE = re.compile(r"(?:DUO[_:]|duo:|http://purl\.obolibrary\.org/obo/DUO_)(\d{7})")
+_DUO_CODE = r"(?:DUO[_:]|duo:|http://purl\.obolibrary\.org/obo/DUO_)(\d{7})"
 
 
 @RULES.rule(
@@ -110,9 +110,9 @@ def use_condition_mismatch(dataset: Dataset) -> Iterator[Problem]:
             continue
         codes = [each for each in node.literals("sc:termCode") if isinstance(each.value, str)]
         urls = [url for each in node.values.get("sc:url", ()) if (url := url_of(each))]
-        in_urls = {match.group(1) for url in urls if (match := _DUO_CODE.fullmatch(url))}
+        in_urls = {match.group(1) for url in urls if (match := re.fullmatch(_DUO_CODE, url))}
         for code in codes:
-            match = _DUO_CODE.fullmatch(code.value)
+            match = re.fullmatch(_DUO_CODE, code.value)
             if match is None and code.value.upper().startswith("DUO"):
                 message = f"`termCode` is `{clip(code.value)}`, expected `DUO_` and seven digits"
                 yield Problem(message, dataset.place_of(code), "write a code such as `DUO_0000042`")
