@@ -11,6 +11,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from support import zstd
+
 from corpusfmt.io.loading import BLOCK_BYTES
 from corpusfmt.model import Json
 
@@ -220,6 +222,21 @@ COLUMNS = {"id": "string", "text": "string", "source": "string"}
 def layouts() -> Iterator[tuple[str, Files]]:
     yield "two files", TWO
     yield "empty second file and gzip", {A: plain("a"), "documents/b.jsonl.gz": gzip.compress(plain("b"))}
+    yield "gzip in two members", {"documents/a.jsonl.gz": gzip.compress(plain("a")) + gzip.compress(plain("b"))}
+    compressed = {key: zstd.compress(plain(key)) for key in "ab"}
+    yield "zstd", {f"documents/{key}.jsonl.zst": data for key, data in compressed.items()}
+    yield "zstd in two frames", {"documents/a.jsonl.zst": compressed["a"] + compressed["b"]}
+    yield "zstd, gzip and none", {
+        "documents/a.jsonl.zst": compressed["a"], "documents/b.jsonl.gz": gzip.compress(plain("b")), "documents/c.jsonl": plain("c"),
+    }  # fmt: skip
+    yield (
+        "empty first file, zstd",
+        {"documents/0.jsonl.zst": zstd.compress(b""), "documents/b.jsonl.zst": compressed["b"]},
+    )
+    yield "int and text, zstd", {
+        f"documents/{key}.jsonl.zst": zstd.compress(rows([value], key)) for key, value in (("a", 1), ("b", "x"))
+    }  # fmt: skip
+    yield "names with brackets, zstd", {f"documents/{key}[1].jsonl.zst": data for key, data in compressed.items()}
     yield "empty first file", {"documents/0.jsonl": b""} | TWO
     yield (
         "empty first file, empty object and bool",

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from hub.loader import MEMORY, loaded, needs_datasets
-from support import SAMPLE
+from support import SAMPLE, zstd
 
 import corpusfmt
 from corpusfmt.pipeline.recipe import recipe_text
@@ -56,7 +56,8 @@ def written(root: Path) -> dict[str, Path]:
 
 
 def content(path: Path) -> str:
-    return (gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()).decode()
+    decompress = {".gz": gzip.decompress, ".zst": zstd.decompress}.get(path.suffix, bytes)
+    return decompress(path.read_bytes()).decode()
 
 
 def rows_of(paths: list[Path], *, by_line: bool) -> Iterator[dict[str, Any]]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -288,6 +291,20 @@ def _is_integer(value: object) -> bool:
 
 def test_general_formats_are_asked_last() -> None:
     assert [fmt.name for fmt in formats().values() if fmt.is_general] == ["jsonl", "text"]
+
+
+@pytest.mark.parametrize("compress", [lzma.compress, bz2.compress, lz4.frame.compress])
+def test_documents_in_compressions_that_dolma_lacks_are_json_lines(compress: Any, tmp_path: Path) -> None:
+    suffix = {lzma.compress: "xz", bz2.compress: "bz2"}.get(compress, "lz4")
+    row = {"id": "1", "text": "x", "source": "web"}
+    path = tmp_path / "in" / f"a.jsonl.{suffix}"
+    path.parent.mkdir()
+    path.write_bytes(compress(json.dumps(row).encode() + b"\n"))
+    for place in (path, path.parent):
+        fmt, detection = detect(entry_of(str(place)))
+        assert (fmt.name, detection.evidence) == ("jsonl", "rows with text")
+        assert corpusfmt.validate(place).verdict.value == "valid"
+    assert converted(path.parent, tmp_path / "out")[0].items() >= row.items()
 
 
 def test_three_of_many_repeated_names_are_told(tmp_path: Path) -> None:

@@ -37,14 +37,14 @@ COLUMNS_DIFFER = RULES.finding(
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim rows with a text, if no other format does: those that a column profile fits, or others without an id."""
+    """Claim rows with a text, if no other format does: also documents of Dolma in other compressions than Dolma's."""
     first = first_with_rows(_data(entry))
     if first is None:
         return Detection(VERSION, "pointers of Git LFS or Xet") if any(map(is_pointer, _data(entry))) else None
     columns = best_columns(first_row(first), first.url)
     if columns is not None:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
-    return Detection(VERSION, "rows with text") if first_row_has(first, "text", without="id") else None
+    return Detection(VERSION, "rows with text") if first_row_has(first, "text") else None
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
