@@ -218,6 +218,25 @@ def test_a_cluster_that_is_not_there(work: Path) -> None:
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize("own", [True, False])
+def test_what_dask_keeps_of_tasks_has_a_bound(own: bool, dask: str) -> None:
+    """On a cluster of its own, whose scheduler is in this process, and on one of the user's."""
+    program = """
+import gc
+import sys
+from corpusfmt.engine.executors import executor_factory
+from corpusfmt.engine.run import run_tasks
+
+if __name__ == "__main__":
+    assert sum(run_tasks(abs, range(300), executor_factory(sys.argv[1], 1), window=8)) == 44850
+    print(sum(type(each).__name__ == "Serialized" for each in gc.get_objects()))
+"""
+    command = [sys.executable, "-c", program, "dask" if own else f"dask:{dask}"]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=200, check=False)
+    assert done.stderr == ""
+    assert int(done.stdout) < 30
+
+
 def test_a_task_that_ends_workers_is_found(tmp_path: Path) -> None:
     """By an executor of Dask that runs on this machine."""
     program = """

@@ -36,6 +36,14 @@ _OWN_WAIT_SECONDS = 20.0
 _CONNECT_SECONDS = 20.0
 _ANSWER_SECONDS = 10.0
 
+_DASK_SETTINGS = {
+    # Of a cluster of our own, one death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
+    "distributed.scheduler.allowed-failures": 0,
+    # Client, scheduler and workers log each task, each message and the state of each half second for developers, up to 20 MB.
+    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.system-monitor.log-length": 10,
+}
+
 _LACKING = re.compile(r"No module named '([\w.]+)'")
 
 
@@ -169,23 +177,18 @@ class _Dask(Cluster):
         distributed = _required("distributed", "dask")
         _quiet("distributed")
         life = ExitStack() if address else _safe_life()
+        life.enter_context(import_module("dask").config.set(_DASK_SETTINGS))
         try:
             if address:
                 client = distributed.Client(address, timeout=min(_CONNECT_SECONDS, patience()))
             else:
-                settings = {
-                    # One death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
-                    "distributed.scheduler.allowed-failures": 0,
-                    # The scheduler in this process and the workers log each task for developers, up to 20 MB of them.
-                    "distributed.admin.low-level-log-length": 100,
-                }
-                life.enter_context(import_module("dask").config.set(settings))
                 cluster = life.enter_context(
                     distributed.LocalCluster(
                         n_workers=jobs,
                         threads_per_worker=1,
                         silence_logs=logging.CRITICAL,
                         dashboard_address="127.0.0.1:0",
+                        scheduler_kwargs={"dashboard": False},  # it would import bokeh, for a port that nobody knows
                     )
                 )
                 client = distributed.Client(cluster)
