@@ -137,6 +137,16 @@ def test_the_number_of_repeats_can_be_set(
     assert len(pauses) == repeats + before_work
 
 
+def test_what_a_library_has_repeated_for_long_is_not_repeated_before_work(
+    pauses: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 1000, 30))
+    monkeypatch.setattr("corpusfmt.io.stores.time.monotonic", lambda: next(clock))
+    with at_once(), pytest.raises(ConnectionResetError):
+        persistently("ask", _always)
+    assert pauses == []
+
+
 def test_a_number_of_repeats_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CORPUSFMT_STORE_RETRIES", "often")
     with pytest.raises(UsageError, match="CORPUSFMT_STORE_RETRIES is not a number from 0"):

@@ -178,7 +178,7 @@ def _is_redirected(error: BaseException | None) -> bool:
 
 @contextmanager
 def at_once() -> Iterator[None]:
-    """Repeat requests at most once: before any work is done, the user should not wait for an answer."""
+    """Repeat requests at most once, and not those that took long: before any work is done, the user should not wait for an answer."""
     token = _MOST.set(_BEFORE_WORK)
     try:
         yield
@@ -214,12 +214,13 @@ def persistently(what: str, call: Callable[[], T]) -> T:
     most = _repeats()
     repeat = 0
     while True:
+        began = time.monotonic()
         try:
             return call()
         except Exception as error:
             failure = store_failure(error)
-            ends = _ENDS.get()
-            is_late = ends is not None and time.monotonic() > ends
+            ends, now = _ENDS.get(), time.monotonic()
+            is_late = (ends is not None and now > ends) or (_MOST.get() is not None and now > began + _SOON_SECONDS)
             if repeat == most or is_late or not may_pass(error):
                 if failure is error:
                     raise  # with its cause, the answer of the store
