@@ -13,7 +13,9 @@ from oscar.corpus import gunzip, gz, jsonl, records, release, relisted, text_of,
 
 import corpusfmt
 from corpusfmt.formats.general import INVALID_UTF8
+from corpusfmt.formats.oscar import check
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
+from corpusfmt.formats.oscar.check import _FEW
 from corpusfmt.formats.oscar.headers import is_time
 from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
@@ -437,3 +439,34 @@ def test_two_records_at_one_place_are_not_out_of_order(tmp_path: Path) -> None:
     write({"af/af.txt.gz": gz(text), "af/af_meta.jsonl.gz": gz(jsonl(rows))}, tmp_path)
     found = corpusfmt.validate(tmp_path, format="oscar-1.1", ignore=["OSC2"]).findings
     assert [(each.code, each.location.line) for each in found] == [("OSC304", 3), ("OSC502", 3)]
+
+
+def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"af": [1, 3], "de": [_FEW, _FEW + 1], "ja": [40], "ru": [2, 17, 1]}
+    made = release("1.1", {code: [[1] * size for size in parts] for code, parts in sizes.items()})
+
+    def headers(code: str, part: int, row: int) -> dict[str, str]:
+        return made.languages[code][part][row].headers
+
+    def repeat(first: dict[str, str], other: dict[str, str], *, entirely: bool = False) -> None:
+        other.update(first if entirely else {"warc-record-id": first["warc-record-id"]})
+
+    repeat(headers("af", 0, 0), headers("de", 1, _FEW))
+    repeat(headers("af", 1, 1), headers("ja", 0, 39), entirely=True)
+    repeat(headers("de", 0, _FEW - 1), headers("ja", 0, 0))
+    repeat(headers("ru", 0, 1), headers("ru", 2, 0))
+    repeat(headers("af", 1, 2), headers("ru", 1, 16))
+    headers("ru", 1, 2).pop("warc-record-id")
+    folder = write(made.tree(), tmp_path / "release")
+    found = corpusfmt.validate(folder, select=["OSC602"])
+    places = sorted(str(each.location).partition("/headers")[0] for each in found.findings)
+    assert places == [
+        "de/de_meta_part_2.jsonl.gz:17",
+        "ja/ja_meta.jsonl.gz:1",
+        "ru/ru_meta_part_2.jsonl.gz:17",
+        "ru/ru_meta_part_3.jsonl.gz:1",
+    ]
+    monkeypatch.setattr(check, "_FEW", 0)
+    assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings
+    monkeypatch.setattr(check, "_FEW", 100)
+    assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings

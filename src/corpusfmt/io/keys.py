@@ -80,6 +80,13 @@ class KeyWriter:
         if len(self._hashes) >= _RUN_KEYS:
             self._spill()
 
+    def extend_of(self, shard: int, key_hashes: Iterable[int], rows: Iterable[int]) -> None:
+        """Add the hashes of rows of a small shard, which has no writer."""
+        self._hashes.extend(key_hashes)
+        self._positions.extend(shard << ROW_BITS | row for row in rows)
+        if len(self._hashes) >= _RUN_KEYS:
+            self._spill()
+
     def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
         """Add the hashes of rows as arrays, without a loop."""
         import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it

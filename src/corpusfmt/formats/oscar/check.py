@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from msgspec import Struct
+
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_stream, unreadable, within_limits
 from corpusfmt.formats.oscar.alignment import Alignment
@@ -21,6 +23,25 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
 from corpusfmt.model import Coverage, Fault, Location, Problem
 from corpusfmt.rules import Judge
+
+# Making files for so few records takes longer than checking them.
+_FEW = 16
+
+
+class FewRecords(Struct, frozen=True):
+    """The hashes of the record ids of a small shard, their rows, and the hashes of the headers of all rows up to the last.
+
+    Each is an array of 64-bit integers, as bytes: they are in memory until the end of the run.
+    """
+
+    shard: int
+    ids: bytes
+    rows: bytes
+    headers: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.ids) != len(self.rows) or any(len(each) % 8 for each in (self.ids, self.headers)):
+            raise ValueError("expected arrays of 64-bit integers")
 
 
 class Source:
@@ -84,18 +105,22 @@ class Source:
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
-    """Check one part; data for comparison with other parts goes to `options.scratch`."""
+    """Check one part; data for comparison with other parts goes to `options.scratch`, that of a small one is returned."""
     part: Part = shard.payload
+    records = _Records(shard, part, options)
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
         _check_listed_file(shard, part, judge)
     else:
         with within_limits(judge, shard.name), ExitStack() as closing:
-            _check(shard, part, options, judge, closing)
-    return ShardResult(judge.tally, judge.coverage)
+            closing.callback(records.close)
+            _check(shard, part, options, judge, records, closing)
+    return ShardResult(judge.tally, judge.coverage, records.few())
 
 
-def _check(shard: Shard, part: Part, options: CheckOptions, judge: Judge, closing: ExitStack) -> None:
+def _check(
+    shard: Shard, part: Part, options: CheckOptions, judge: Judge, records: _Records, closing: ExitStack
+) -> None:
     sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
     keys = _line_keys(shard, part, options)
     if keys is not None:
@@ -103,8 +128,6 @@ def _check(shard: Shard, part: Part, options: CheckOptions, judge: Judge, closin
     text = TextScan(
         _path(shard, "text"), part.version, judge, options.max_line_bytes, keys, keeps_documents=len(sources) > 1
     )
-    records = _Records(shard, part, options)
-    closing.callback(records.close)
     metadata = MetadataScan(
         _path(shard, "metadata"), part.language, judge, options.max_line_bytes, records.take if records.active else None
     )
@@ -226,19 +249,49 @@ class _Records:
 
     def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
         self.active = options.scratch is not None and "metadata" in shard.files and part.version != "1.0"
+        self._few = [array("Q"), array("Q"), array("Q")]
+        self._shard, self._part, self._scratch = shard.index, part, options.scratch
+        self._keys: KeyWriter | None = None
         self._next_row = 0
-        if options.scratch is not None and self.active:
-            self._keys = KeyWriter(_made(record_folder(options.scratch, part)), shard.index)
-            self._headers = fingerprint_file(options.scratch, part, shard.index).open("wb")
 
     def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
         """Add hashes of consecutive rows; skipped rows have no record id."""
+        if self._keys is None and first_row + len(ids) <= _FEW:
+            self._take_few(ids, headers, first_row)
+            return
+        if self._keys is None:
+            self._keys = self._begin()
         self._headers.write(bytes(8 * (first_row - self._next_row)))
         self._keys.extend(ids, first_row)
         self._headers.write(array("Q", headers).tobytes())
         self._next_row = first_row + len(ids)
 
+    def _take_few(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
+        few_ids, rows, few_headers = self._few
+        few_headers.extend([*[0] * (first_row - len(few_headers)), *headers])
+        few_ids.extend(ids)
+        rows.extend(range(first_row, first_row + len(ids)))
+
+    def _begin(self) -> KeyWriter:
+        """Return a writer for more than few records; what was taken so far is in the files."""
+        assert self._scratch is not None
+        keys = KeyWriter(_made(record_folder(self._scratch, self._part)), self._shard)
+        self._headers = fingerprint_file(self._scratch, self._part, self._shard).open("wb")
+        ids, rows, headers = self._few
+        keys.extend_of(self._shard, ids, rows)
+        self._headers.write(headers.tobytes())
+        self._next_row = len(headers)
+        return keys
+
+    def few(self) -> FewRecords | None:
+        """Return the records if there are only few."""
+        ids, rows, headers = self._few
+        if self._keys is not None or not rows:
+            return None
+        # An interrupt may have come after ids, before their rows.
+        return FewRecords(self._shard, ids[: len(rows)].tobytes(), rows.tobytes(), headers.tobytes())
+
     def close(self) -> None:
-        if self.active:
+        if self._keys is not None:
             self._keys.close()
             self._headers.close()

@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
-from corpusfmt.formats.oscar.check import Source, check, fingerprint_file, line_folder, record_folder
+from corpusfmt.formats.oscar.check import FewRecords, Source, check, fingerprint_file, line_folder, record_folder
 from corpusfmt.formats.oscar.headers import fingerprint, is_own
 from corpusfmt.formats.oscar.metadata_rules import RECORD_ID
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
-from corpusfmt.io.keys import Place, repeated
+from corpusfmt.io.keys import KeyWriter, Place, repeated
 from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import entry_of
@@ -49,7 +49,7 @@ DUPLICATE_LINE = RULES.finding(
 )
 
 
-def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: CheckOptions) -> None:
     """Check the dataset: duplicate lines in each language, record ids in each release."""
     scratch = options.scratch
     shards = {shard.index: shard for shard in plan.shards if isinstance(shard.payload, Part)}
@@ -57,6 +57,8 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
         judge.coverage.gap(".", "OSC309", "no scratch folder to compare lines in")
         judge.coverage.gap(".", "OSC602", "no scratch folder to compare record ids in")
         return
+    few = {each.shard: each for each in facts}
+    _write_few(few, shards, scratch)
     parts: dict[Path, Part] = {}
     for shard in shards.values():
         parts.setdefault(line_folder(scratch, shard.payload), shard.payload)
@@ -67,7 +69,20 @@ def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOption
         if folder.parent.name == "lines":
             _judge_lines(folder, shards, judge, options)
         else:
-            _judge_records(folder, scratch, shards, judge, options)
+            _judge_records(folder, scratch, shards, few, judge, options)
+
+
+def _write_few(few: Mapping[int, FewRecords], shards: Mapping[int, Shard], scratch: Path) -> None:
+    """Write the record ids of small shards next to those of others, all of a release at once."""
+    writers: dict[Path, KeyWriter] = {}
+    for each in few.values():
+        folder = record_folder(scratch, shards[each.shard].payload)
+        if folder not in writers:
+            folder.mkdir(parents=True, exist_ok=True)
+            writers[folder] = KeyWriter(folder, each.shard)
+        writers[folder].extend_of(each.shard, *(memoryview(column).cast("Q") for column in (each.ids, each.rows)))
+    for writer in writers.values():
+        writer.close()
 
 
 def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
@@ -181,9 +196,14 @@ def _line_key(line: bytes) -> tuple[bytes, str]:
 
 
 def _judge_records(
-    folder: Path, scratch: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions
+    folder: Path,
+    scratch: Path,
+    shards: Mapping[int, Shard],
+    few: Mapping[int, FewRecords],
+    judge: Judge,
+    options: CheckOptions,
 ) -> None:
-    suspicious = _Suspicious(scratch, shards)
+    suspicious = _Suspicious(scratch, shards, few)
     twins = _Twins(shards)
     for batch in _batches(filter(suspicious, repeated(folder)), shards):
         records = _read_again(_places(batch), shards, "metadata", options.max_line_bytes, _record_of)
@@ -207,10 +227,12 @@ def _judge_records(
 class _Suspicious:
     """Tests whether places with equal record ids are suspicious: in the same language, or with different headers."""
 
-    def __init__(self, scratch: Path, shards: Mapping[int, Shard]) -> None:
+    def __init__(self, scratch: Path, shards: Mapping[int, Shard], few: Mapping[int, FewRecords]) -> None:
         self._scratch = scratch
         self._shards = shards
-        self._fingerprints: dict[int, memoryview[int]] = {}
+        self._fingerprints: dict[int, memoryview[int]] = {
+            shard: memoryview(each.headers).cast("Q") for shard, each in few.items()
+        }
 
     def __call__(self, group: Collection[Place]) -> bool:
         languages = {self._shards[shard].payload.language_index for shard, _ in group}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.batches import EncodedRows
-from corpusfmt.formats.oscar.check import check
+from corpusfmt.formats.oscar.check import FewRecords, check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
@@ -24,6 +24,7 @@ FORMAT = Format(
     check=check,
     reads_only_its_files=True,
     finish=finish,
+    facts=FewRecords,
     reader=Reader(
         read,
         texts,
