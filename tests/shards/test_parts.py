@@ -331,6 +331,25 @@ def test_a_forged_part_is_an_error_of_one_line(forgery: str, tmp_path: Path) -> 
     assert sorted(tmp_path.iterdir()) == before
 
 
+@pytest.mark.parametrize(
+    ("forgery", "status"),
+    [
+        ({"ids": "AAAA", "rows": "AAAA"}, 2),
+        ({"ids": ""}, 2),
+        ({"headers": ""}, 2),
+        ({"rows": base64.b64encode(b"\xff" * 8).decode()}, 2),
+        ({"shard": 9}, 0),  # what a part says is believed, and so is that it has no ids
+    ],
+)
+def test_forged_record_ids_are_an_error_of_one_line(forgery: dict[str, Any], status: int, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "oscar/1.1/valid/just-long-enough/input", tmp_path / "oscar")
+    cli_parts(tmp_path, 1, "oscar")
+    forged(tmp_path / "1.part", lambda lines: of_kind(lines, "shard")["facts"].update(forgery))
+    done = run_cli("report", "merge", "1.part", cwd=tmp_path)
+    assert done.returncode == status
+    assert re.fullmatch(rb"error: [^\n]*1\.part[^\n]*\n" if status else b"", done.stderr)
+
+
 def test_the_end_of_a_run_is_not_taken_from_a_part(tmp_path: Path) -> None:
     file = tmp_path / "1.part"
     shutil.copytree(TWICE, tmp_path / "dolma")

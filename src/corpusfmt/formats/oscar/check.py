@@ -40,8 +40,11 @@ class FewRecords(Struct, frozen=True):
     headers: bytes
 
     def __post_init__(self) -> None:
+        # Parts of a report may be forged.
         if len(self.ids) != len(self.rows) or any(len(each) % 8 for each in (self.ids, self.headers)):
             raise ValueError("expected arrays of 64-bit integers")
+        if max(memoryview(self.rows).cast("Q"), default=0) * 8 >= len(self.headers):
+            raise ValueError("expected the headers of all rows")
 
 
 class Source:
