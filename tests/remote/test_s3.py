@@ -18,6 +18,8 @@ from remote.faults import Answer, Faults, Request
 from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
 from support import corpus
 
+from corpusfmt.io.stores import RETRIES
+
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
 
@@ -300,6 +302,24 @@ def test_a_server_that_only_redirects(store: Store, wet: Path, tmp_path: Path) -
             reason = "its address only leads elsewhere; correct the endpoint or the region"
             assert said == f"error: cannot {doing} {place}: {reason}\n"
         server.shutdown()
+
+
+def test_a_store_that_lists_objects_late(wet: Path, local: Path, tmp_path: Path) -> None:
+    with serving(Faults(failing=0, cut=0, late=2)) as store:
+        store.run("build", wet, "-o", f"{BUCKET}/corpus", cwd=tmp_path)
+        assert digests(store.objects("corpus")) == digests(corpus(local / "corpus"))
+        store.run("convert", local / "corpus", f"{BUCKET}/dolma", "--to", "dolma", cwd=tmp_path)
+        assert digests(store.objects("dolma")) == digests(corpus(local / "dolma"))
+        assert store.faults.count["late"]
+        store.faults.late = 1000
+        words = ["convert", local / "corpus", f"{BUCKET}/unlisted", "--to", "dolma", "-q"]
+        said = store.run(*words, status=3, env=store.environment | {RETRIES: "2"}, cwd=tmp_path)
+        first = "documents/de/de.jsonl.gz was put and is not listed"
+        assert said.startswith(f"error: cannot list {BUCKET}/unlisted: {first}; check the network, ")
+        assert said.count("\n") == 1
+        store.faults.late = 0
+        store.run(*words, cwd=tmp_path)
+        assert digests(store.objects("unlisted")) == digests(corpus(local / "dolma"))
 
 
 def test_a_release_in_the_store_is_verified(store: Store, wet: Path, local: Path) -> None:

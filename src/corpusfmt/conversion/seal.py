@@ -110,6 +110,7 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
     card = existing_card(root / CARD)
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw(workplace.published() - files.keys())
+    workplace.see(files)
     # Of several corpora, the first one has the record sets; among the variants of a release it is the deduplicated one.
     below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
     describer = way.target.describers[way.target_version]

@@ -9,7 +9,7 @@ import secrets
 import shutil
 import socket
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
@@ -292,6 +292,11 @@ class Workplace(Struct, frozen=True):
                 target.remove()
             else:
                 _remove(target, Path(str(self.destination)))
+
+    def see(self, paths: Collection[str]) -> None:
+        """Wait until a store lists files below the destination, before anything is decided by a listing."""
+        if isinstance(self.destination, StorePath):
+            self.destination.see(paths)
 
     def give_up(self) -> None:
         """Give the destination back if this run failed before it stored anything there."""

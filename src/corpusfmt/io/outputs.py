@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Collection
 from datetime import datetime
 from pathlib import Path
 from typing import Literal
@@ -128,6 +129,19 @@ class StorePath(Struct, frozen=True):
         except OSError as error:
             raise self._failure("list", error) from error
         return [path for name in found if (path := name[len(place) :].strip("/"))]
+
+    def see(self, paths: Collection[str]) -> None:
+        """Wait until objects below this prefix are listed: some stores list them late. Raises `StoreFailure`."""
+
+        def look() -> None:
+            late = sorted(set(paths).difference(self.paths()))
+            if late:
+                raise TimeoutError(errno.ETIMEDOUT, f"{printable(late[0])} was put and is not listed")
+
+        try:
+            persistently(f"list {self.url}", look)
+        except TimeoutError as error:
+            raise self._failure("list", error) from error
 
     def put(self, path: Path) -> None:
         """Put a local file as the object, replacing an earlier one."""

@@ -40,6 +40,7 @@ def seal(
     root, target = place.destination, recipe.output.format
     card = existing_card(root / CARD)
     place.withdraw(place.published() - outputs.keys())
+    place.see(outputs)
     below, form = variants(recipe)[0].root, form_of(target)
     made = {**manifest, "inputs": inputs()}
     record = statistics.to_dict()
