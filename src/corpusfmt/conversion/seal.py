@@ -96,17 +96,22 @@ def _files(converted: Iterable[Converted]) -> dict[str, FileFacts]:
     return files
 
 
-def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> int:
-    """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
-    writer, root = way.writer, workplace.destination
-    files, inputs = _files(converted), _inputs(converted)
+def _seal_folders(workplace: Workplace, way: Way, files: dict[str, FileFacts]) -> None:
+    """Write what each folder has beside its data files, and add these files."""
     folders: defaultdict[str, list[str]] = defaultdict(list)
     for path in files:
         folders[path.rpartition("/")[0]].append(path)
     for folder, paths in sorted(folders.items()):
         own = {path.rpartition("/")[2]: files[path] for path in paths}
-        for name, facts in writer.seal(root / folder, own, workplace.state).items():
+        for name, facts in way.writer.seal(workplace.destination / folder, own, workplace.state).items():
             files[f"{folder}/{name}"] = facts
+
+
+def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> int:
+    """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
+    writer, root = way.writer, workplace.destination
+    files, inputs = _files(converted), _inputs(converted)
+    _seal_folders(workplace, way, files)
     card = existing_card(root / CARD)
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw(workplace.published() - files.keys())
