@@ -2,7 +2,8 @@
 
 #pragma once
 
-// Hardly ever runs: optimised for size, not speed. Never a call. Prefetches memory, for tables that are larger than the caches.
+// A function that hardly ever runs: optimised for size, not speed. One that takes less time than a call: always inlined. And a request
+// for memory ahead of its use, for tables that are larger than the caches.
 #if defined(__GNUC__) || defined(__clang__)
 #define CORPUSFMT_ONCE __attribute__((cold))
 #define CORPUSFMT_INLINE __attribute__((always_inline))

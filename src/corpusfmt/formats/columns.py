@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from corpusfmt._resources import resource
 from corpusfmt.formats import named_format
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_type
 from corpusfmt.io.toml import converted_toml, toml_at
@@ -252,8 +253,6 @@ def _columns(name: str, text: str, what: str) -> Columns:
         if each.count("*") + each.count("{language}") > _MOST_WILDCARDS:
             raise UsageError(f"{what}: {clipped(each)!r} has more than {_MOST_WILDCARDS} wildcards")
     values = tuple(_values(file.required, needed=True)) + tuple(_values(file.optional, needed=False))
-    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
     return Columns(
         name,
         file.summary,

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, Literal, cast, get_args
 
 from msgspec import Struct
 
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.loading import Seen
 from corpusfmt.model import UsageError
 from corpusfmt.wording import unknown
@@ -55,8 +56,6 @@ class FileFacts(Struct, frozen=True, omit_defaults=True):
 
 def facts_of_bytes(data: bytes) -> FileFacts:
     """Return size and SHA-256 of the content of a small file."""
-    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
     return FileFacts(len(data), sha256(data).hexdigest())
 
 
@@ -64,8 +63,6 @@ class GzipWriter:
     """Writes one gzip member to an open file."""
 
     def __init__(self, file: BinaryIO, compression: CompressionName = COMPRESSION) -> None:
-        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
         self._file = file
         self._compressor = compressor_of(compression)
         self._digest = sha256()

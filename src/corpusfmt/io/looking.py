@@ -64,14 +64,14 @@ class Look:
                 continue
             if shape and len(self._shapes) < _MOST_SHAPES:
                 self._shapes.add(shape)
-            if not (shape and end - start <= _MOST_BYTES_KNOWN and self._is_known(shape, lines[start:end])):
+            if not (shape and end - start <= _MOST_BYTES_KNOWN and self._note_shape(shape, lines[start:end])):
                 self._few = None
                 self._note_row(lines[start:end], first)
         self._rows += rows
         self._end_row(len(lines) + (not lines.endswith(b"\n")))
 
-    def _is_known(self, shape: int, line: bytes) -> bool:
-        """Add a row by its shape, if those of the block are few; most such columns have been found before."""
+    def _note_shape(self, shape: int, line: bytes) -> bool:
+        """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""
         if self._few is None or len(self._few) == _FEW:
             return False
         self._few = (*self._few, shape)

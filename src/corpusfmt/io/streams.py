@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.limits import Account
 from corpusfmt.io.witness import Hashed
 from corpusfmt.model import UsageError
@@ -106,8 +107,6 @@ class DigestReader(Struct):
     _is_hashed: bool = False
 
     def __post_init__(self) -> None:
-        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
         self._is_hashed = isinstance(self.source, Hashed)
         self._sha256 = self.source.digest if isinstance(self.source, Hashed) else sha256()
 

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Self, cast
 from msgspec import Struct
 
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.hashing import sha256
 
 
 class Seen(Struct, frozen=True):
@@ -52,8 +53,6 @@ class Hashed:
         self._begin()
 
     def _begin(self) -> None:
-        from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
         self.digest = sha256()
         self._size = 0
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.paths import is_hidden
 from corpusfmt.model import Json, Rule
 
@@ -98,8 +99,6 @@ def tree_digest(digests: Mapping[str, str]) -> str:
 
     It covers names and contents, and common tools can compute it.
     """
-    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
     whole = sha256()
     for path in by_bytes(digests):
         escaped = path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
@@ -119,8 +118,6 @@ def tree_of(files: Mapping[str, ListedFile]) -> Tree:
 
 def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
     """Return number and digest of the rules that apply to a version of a format: SHA-256 of a line `CODE SEVERITY` for each."""
-    from hashlib import sha256  # noqa: PLC0415 - OpenSSL takes long to load
-
     grades = {rule.code: rule.severity_for(version=version) for rule in rules}
     lines = [f"{code} {grade}\n" for code, grade in sorted(grades.items()) if grade is not None]
     return RuleSetOf(len(lines), sha256("".join(lines).encode()).hexdigest())
