@@ -228,8 +228,14 @@ from corpusfmt.engine.executors import executor_factory
 from corpusfmt.engine.run import run_tasks
 
 if __name__ == "__main__":
-    assert sum(run_tasks(abs, range(300), executor_factory(sys.argv[1], 1), window=8)) == 44850
-    print(sum(type(each).__name__ == "Serialized" for each in gc.get_objects()))
+    total = kept = 0
+    for number, result in enumerate(run_tasks(abs, range(300), executor_factory(sys.argv[1], 1), window=8)):
+        total += result
+        if number == 299:  # while the cluster is there
+            gc.collect()
+            kept = sum(type(each).__name__ == "Serialized" for each in gc.get_objects())
+    assert total == 44850
+    print(kept)
 """
     command = [sys.executable, "-c", program, "dask" if own else f"dask:{dask}"]
     done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=200, check=False)

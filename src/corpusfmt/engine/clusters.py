@@ -40,7 +40,7 @@ _DASK_SETTINGS = {
     # Of a cluster of our own, one death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
     "distributed.scheduler.allowed-failures": 0,
     # Client, scheduler and workers log each task, each message and the state of each half second for developers, up to 20 MB.
-    "distributed.admin.low-level-log-length": 10,
+    "distributed.admin.low-level-log-length": 5,
     "distributed.admin.system-monitor.log-length": 10,
 }
 
