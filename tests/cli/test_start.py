@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import FIXTURES
+from support import FIXTURES, REPOSITORY
 from typer.main import get_command
 
+import corpusfmt
 import corpusfmt.cli.overview as overview_module
 from corpusfmt._version import VERSION
 from corpusfmt.cli.app import application
@@ -175,3 +178,20 @@ def test_the_registry_needs_no_slow_module() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "[]\n"
+
+
+def test_formats_are_found_where_modules_have_no_sources(tmp_path: Path) -> None:
+    """As they are in a browser."""
+    installed = Path(corpusfmt.__file__).parent
+    package = shutil.copytree(installed, tmp_path / "corpusfmt", ignore=shutil.ignore_patterns("__pycache__"))
+    for data in ("schemas", "pipeline"):
+        if not (package / "_data" / data).exists():  # as in a wheel
+            shutil.copytree(REPOSITORY / data, package / "_data" / data)
+    assert compileall.compile_dir(package, quiet=2, legacy=True)
+    for source in package.rglob("*.py"):
+        source.unlink()
+    row = tmp_path / "a.jsonl"
+    row.write_bytes(b'{"id": "1", "text": "x", "source": "s"}\n')
+    code = "import corpusfmt, sys; print(corpusfmt.__file__, corpusfmt.validate(sys.argv[1]).verdict.value)"
+    done = subprocess.run([sys.executable, "-c", code, row], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"{package / '__init__.pyc'} valid\n", "")

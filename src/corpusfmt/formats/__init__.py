@@ -10,6 +10,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.machinery import BYTECODE_SUFFIXES, SOURCE_SUFFIXES
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar
@@ -395,14 +396,14 @@ def all_formats() -> Iterator[Format]:
 @cache
 def _modules() -> dict[str, str]:
     """Return the modules that may have a format, by its name."""
-    # Not with pkgutil, which imports inspect.
+    # Not with pkgutil, which imports inspect. Modules may be there without their sources, as in a browser.
+    suffixes = (*SOURCE_SUFFIXES, *BYTECODE_SUFFIXES)
     found = {}
     for path in sorted(Path(__file__).parent.iterdir()):
-        if path.suffix == ".py":
-            found[path.stem] = f"{__name__}.{path.stem}"
-        elif (path / "__init__.py").exists():
+        if any((path / f"__init__{suffix}").exists() for suffix in suffixes):
             found[path.name] = f"{__name__}.{path.name}.format"
-    del found["__init__"]
+        elif path.suffix in suffixes and path.stem != "__init__":
+            found[path.stem] = f"{__name__}.{path.stem}"
     return found
 
 
