@@ -13,7 +13,7 @@ from corpusfmt.cli.console import read_or_not
 
 # Objects that are made before the collector looks for cycles: by default (700), it looks dozens of times while modules are
 # imported, and finds none.
-_NEW_OBJECTS = 30_000
+_NEW_OBJECTS = 60_000
 
 
 def run(arguments: list[str]) -> NoReturn:
