@@ -335,6 +335,8 @@ def cards() -> Iterator[tuple[str, Files]]:
 
 
 def tables() -> Iterator[tuple[str, Files]]:
+    import pyarrow as pa
+
     def both(first: dict[str, list[Any]], second: dict[str, list[Any]]) -> Files:
         return {
             f"data/{name}.parquet": parquet({"id": [name], "text": [f"text {name}"]} | more)
@@ -350,12 +352,14 @@ def tables() -> Iterator[tuple[str, Files]]:
     for name, (one, other) in (arrays() | nested_arrays()).items():
         yield f"parquet, {name}", both({"x": one}, {"x": other})
     as_json = card(*default("data/*"), *features(id="string", text="string", x="json"))
-    declared: dict[str, tuple[list[Any], list[Any]]] = {
+    declared: dict[str, tuple[Any, Any]] = {
         "objects of ints": ([{"a": [1, None]}], [{"a": []}]),
         "short floats": ([[1.5]], [[2.0]]),
         "long floats": ([[1.5]], [[0.12345678901234567]]),
         "days": ([dt.date(2020, 1, 2)], [dt.date(2020, 1, 3)]),
         "bytes": ([b"x"], [b"y"]),
+        "texts of a dictionary": (pa.array(["x"]).dictionary_encode(), pa.array(["12"]).dictionary_encode()),
+        "bytes of a dictionary": (pa.array([b"x"]).dictionary_encode(), pa.array([b"y"]).dictionary_encode()),
     }
     for name, (one, other) in declared.items():
         yield f"parquet, declared json, {name}", both({"x": one}, {"x": other}) | {"README.md": as_json}
