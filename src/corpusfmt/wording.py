@@ -14,25 +14,24 @@ MOST_OF_A_MESSAGE = 2_000
 
 # Controls (C0, DEL, C1), soft hyphen, direction marks and embeddings, line and paragraph separators, zero-width characters
 # (except the joiners of Persian, Indic scripts and emoji), lone surrogates, tags, and characters that XML 1.0 forbids.
-_UNSEEN = re.compile(
+_UNSEEN = (
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e007f]"
 )
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 # `##[command]`, `##vso[command]` and `##teamcity[command]` take effect anywhere in a log line.
-_LOG_COMMAND = re.compile(r"##(?=\w*\[)")
+_LOG_COMMAND = r"##(?=\w*\[)"
 # A path that cannot be mistaken for a workflow command or for a line that corpusfmt prints.
 _ORDINARY = (
     r"(?!VALID|INVALID|INCOMPLETE)"
     r"(?!(?i:valid|invalid|incomplete|error|warning|info|help|interrupted|terminated)(?![\w./-]))"
     r"(?:[A-Za-z][A-Za-z0-9+.-]*://)?[\w./~][^:\s]*"
 )
-_LONG_VALUE = re.compile(rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`")
+_LONG_VALUE = rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`"
 # C0 controls are left out: `json.dumps` has escaped them already.
-_UNSEEN_IN_JSON = re.compile(rf"(?![\x00-\x1f]){_UNSEEN.pattern}")
-_BACKTICKS = re.compile("`+")
+_UNSEEN_IN_JSON = rf"(?![\x00-\x1f]){_UNSEEN}"
 # What an unknown name may lack: `-2026`, `-1.1`.
-_VERSION = re.compile(r"-[\d.]+$")
+_VERSION = r"-[\d.]+$"
 
 
 def clipped(text: str, limit: int = MOST_OF_A_VALUE) -> str:
@@ -53,7 +52,7 @@ def clipped_message(message: str) -> str:
     """Return a message with long values (in backticks) clipped, and clipped itself if it is still long."""
     if len(message) <= MOST_OF_A_VALUE:
         return message
-    return clipped(_LONG_VALUE.sub(lambda value: f"`{clipped(value[1])}`", message), MOST_OF_A_MESSAGE)
+    return clipped(re.sub(_LONG_VALUE, lambda value: f"`{clipped(value[1])}`", message), MOST_OF_A_MESSAGE)
 
 
 def unknown(what: str, name: str, known: Iterable[str], otherwise: str = "") -> str:
@@ -68,7 +67,7 @@ def meant(name: str, known: Iterable[str]) -> str:
 
     known = list(known)
     # `neurips` means `neurips-2026`: the last of its versions.
-    names = {_VERSION.sub("", each).lower(): each for each in known} | {each.lower(): each for each in known}
+    names = {re.sub(_VERSION, "", each).lower(): each for each in known} | {each.lower(): each for each in known}
     close = get_close_matches(name.lower()[:MOST_OF_A_VALUE], names, n=1, cutoff=0.75)
     return f" (did you mean `{plain(names[close[0]])}`?)" if close else ""
 
@@ -80,7 +79,9 @@ def plural(count: int, noun: str) -> str:
 
 def plain(text: str) -> str:
     """Return text, with invisible characters escaped, for a line on a terminal or in a log, except for its start."""
-    return _LOG_COMMAND.sub(r"#\\x23", _UNSEEN.sub(_escape, text))
+    if text.isascii() and text.isprintable() and "##" not in text:
+        return text
+    return re.sub(_LOG_COMMAND, r"#\\x23", re.sub(_UNSEEN, _escape, text))
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -116,7 +117,7 @@ def markdown(text: str) -> str:
     """Return text as a Markdown code span, safe in a table cell: nothing in it is markup, a link or a mention."""
     # A pipe ends a cell even in a code span; renderers disagree about escaping it after a backslash.
     shown = re.sub(r"(\\+)\|", r"\1\\x7c", plain(text)).replace("|", "\\|")
-    longest = max((len(run) for run in _BACKTICKS.findall(shown)), default=0)
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * (longest + 1)
     edge = " " if shown.startswith(("`", " ")) or shown.endswith(("`", " ")) or not shown else ""
     return f"{fence}{edge}{shown}{edge}{fence}"
@@ -145,4 +146,4 @@ def json_text(text: str) -> str:
     """Return JSON, safe for a terminal or a log: invisible characters and log commands become JSON escapes."""
     from json import dumps  # noqa: PLC0415 - the version and the help need it not
 
-    return _LOG_COMMAND.sub(r"#\\u0023", _UNSEEN_IN_JSON.sub(lambda match: dumps(match[0])[1:-1], text))
+    return re.sub(_LOG_COMMAND, r"#\\u0023", re.sub(_UNSEEN_IN_JSON, lambda match: dumps(match[0])[1:-1], text))

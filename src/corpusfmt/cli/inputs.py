@@ -190,12 +190,12 @@ def sample_size(text: str | None) -> float | None:
 
 
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SIZE = r"(?i)(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
 
 
 def size(text: str) -> int:
     """Return bytes from `500MB`, `1.5 GB` or `2GiB`."""
-    match = _SIZE.fullmatch(text.strip())
+    match = re.fullmatch(_SIZE, text.strip())
     found = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
     if not 1 <= found < math.inf:
         raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")

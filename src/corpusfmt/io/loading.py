@@ -9,6 +9,7 @@ import datetime as dt
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from msgspec import Struct
@@ -38,15 +39,15 @@ _FLOATS = FLOAT | FRACTION | LONG
 _MOST_KEYS = 1000
 _EXACT, _LEAST, _MOST = 2**53, -(2**63), 2**63 - 1
 _SPACE = " \t\r\n"
-_may_quote = re.compile(r'[ \t\r\n]*+(?:[-0-9"[{]|true|false|null|NaN|Infinity)').match
+# Compiles an expression where it is first used: few commands need any.
+_compiled = cache(re.compile)
+_BEGINS_JSON = r'[ \t\r\n]*+(?:[-0-9"[{]|true|false|null|NaN|Infinity)'
 # The decoder of `datasets` takes a minus sign for a zero, and a point without digits.
-_NUMBER = re.compile(r"(?:-?\d+|-)(?:\.\d*)?(?:[eE][+-]?\d+)?", re.ASCII)
-_TIME = re.compile(
-    r"(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?", re.ASCII
-)
+_NUMBER = r"(?a)(?:-?\d+|-)(?:\.\d*)?(?:[eE][+-]?\d+)?"
+_TIME = r"(?a)(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?"
 # The common form, on a day that the month has in every year.
 _DAY = r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-_USUAL = re.compile(rf"\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ", re.ASCII).fullmatch
+_USUAL = rf"(?a)\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _UTC = frozenset({"", "Z"})
 
 
@@ -147,7 +148,10 @@ class Seen(Struct, omit_defaults=True):
 
     def _telling(self, texts: Sequence[str]) -> Iterable[str]:
         """Return the texts that may add a kind."""
-        return () if self.kinds & TEXT or (self.kinds & TIME and all(map(_USUAL, texts))) else texts
+        if self.kinds & TEXT:
+            return ()
+        is_usual = _compiled(_USUAL).fullmatch
+        return () if self.kinds & TIME and all(map(is_usual, texts)) else texts
 
     def _note_each(self, values: Iterable[Any]) -> None:
         for value in values:
@@ -191,18 +195,18 @@ class Looking(Seen):
 
     def _note_text(self, text: str) -> None:
         super()._note_text(text)
-        if not self.kinds & QUOTING and _may_quote(text) and _is_json(text):
+        if not self.kinds & QUOTING and _compiled(_BEGINS_JSON).match(text) and _is_json(text):
             self.kinds |= QUOTING
 
     def _telling(self, texts: Sequence[str]) -> Iterable[str]:
         if not self.kinds & TEXT:
             return super()._telling(texts)
-        return () if self.kinds & QUOTING else {text for text in texts if _may_quote(text)}
+        return () if self.kinds & QUOTING else set(filter(_compiled(_BEGINS_JSON).match, texts))
 
 
 def _is_json(text: str) -> bool:
     """Return whether a text is JSON, as tolerantly as loaders read it."""
-    if _NUMBER.fullmatch(text.strip(_SPACE)):
+    if _compiled(_NUMBER).fullmatch(text.strip(_SPACE)):
         return True
     try:
         json.loads(text, strict=False)
@@ -215,9 +219,9 @@ def kind_of_text(text: str) -> int:
     """Return the kind of a string: TIME, OFFSET or TEXT."""
     if len(text) > 32 or text[4:5] != "-":
         return TEXT
-    if _USUAL(text):
+    if _compiled(_USUAL).fullmatch(text):
         return TIME
-    match = _TIME.fullmatch(text)
+    match = _compiled(_TIME).fullmatch(text)
     if match is None:
         return TEXT
     try:

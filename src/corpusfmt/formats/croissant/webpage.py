@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-_OPENING = re.compile(r"<!--|<script\b", re.IGNORECASE)
-_CLOSING = re.compile(r"</script\s*>", re.IGNORECASE)
-_JSON_LD = re.compile(r"\btype\s*=\s*[\"']?application/ld\+json", re.IGNORECASE)
-_DATASET = re.compile(r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"')
+_OPENING = r"(?i)<!--|<script\b"
+_CLOSING = r"(?i)</script\s*>"
+_JSON_LD = r"(?i)\btype\s*=\s*[\"']?application/ld\+json"
+_DATASET = r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"'
 
 
 def is_page(name: str, text: str) -> bool:
@@ -18,8 +18,9 @@ def is_page(name: str, text: str) -> bool:
 
 def scripts(page: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of the content of each JSON-LD script."""
+    opening_of, closing_of, json_ld = map(re.compile, (_OPENING, _CLOSING, _JSON_LD))
     position = 0
-    while (opening := _OPENING.search(page, position)) is not None:
+    while (opening := opening_of.search(page, position)) is not None:
         if opening.group() == "<!--":
             end = page.find("-->", opening.end())
             if end < 0:
@@ -27,14 +28,14 @@ def scripts(page: str) -> Iterator[tuple[int, int]]:
             position = end
             continue
         start = page.find(">", opening.end()) + 1
-        closing = _CLOSING.search(page, start) if start else None
+        closing = closing_of.search(page, start) if start else None
         if closing is None:
             return
-        if _JSON_LD.search(page, opening.end(), start):
+        if json_ld.search(page, opening.end(), start):
             yield start, closing.start()
         position = closing.end()
 
 
 def has_dataset(page: str, script: tuple[int, int]) -> bool:
     """Return whether a script seems to contain a data set."""
-    return _DATASET.search(page, *script) is not None
+    return re.compile(_DATASET).search(page, *script) is not None
