@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import os
 import random
-import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ def name_of_this_process() -> str:
     """Return a name that no other process has."""
     import socket  # noqa: PLC0415 - only members need it
 
-    return f"{socket.gethostname()[:64]}-{os.getpid()}-{secrets.token_hex(4)}"
+    return f"{socket.gethostname()[:64]}-{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def renewed(sign: Place) -> float:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import random
-import secrets
 import shutil
 import socket
 import time
@@ -209,7 +208,7 @@ class Workplace(Struct, frozen=True):
             place.probe()
             is_new = not own.is_file()
             if is_new:
-                mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), secrets.token_hex(16))
+                mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), os.urandom(16).hex())
                 create_bytes(own, msgspec.json.encode(mine))
             refusal = ""
             if not claim.create(own.read_bytes()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -35,7 +35,7 @@ def send_folder(folder: Path) -> None:
 
 
 def _beside(folder: Path) -> Path:
-    return folder.with_name(f"{folder.name}.{secrets.token_hex(8)}")
+    return folder.with_name(f"{folder.name}.{os.urandom(8).hex()}")
 
 
 def fetch_folder(folder: Path) -> None:
