@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -380,6 +381,18 @@ REPAIRED = {
     for found in each["findings"]
     if found["rule"] in repaired_codes() and found.get("pointer") and found["path"] == "input.json"
 }
+
+
+def test_a_description_that_only_lacks_recommended_properties_does_not_import_repairs(tmp_path: Path) -> None:
+    assert "CRO212" not in repaired_codes()
+    path = written(tmp_path, edited(BASE, {"/keywords": DELETE}))
+    code = (
+        "import corpusfmt, sys\n"
+        f"print(dict(corpusfmt.validate({str(path)!r}).by_rule))\n"
+        "print([name for name in sys.modules if '.repairs' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout == "{'CRO212': 1}\n[]\n"
 
 
 @pytest.mark.parametrize("code", every(3, sorted(REPAIRED)))
