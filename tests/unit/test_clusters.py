@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -91,6 +92,18 @@ def test_an_exception_of_the_library_is_a_dead_worker(error: Exception) -> None:
     assert len(opened) == 3
     (died,) = run_tasks(square, [1], lambda: Threads(instead=raising(error)), window=4)
     assert isinstance(died, Died)
+
+
+def test_cycles_are_collected_soon_while_a_cluster_is_open() -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(60_000, *before[1:])
+    try:
+        cluster = Threads()
+        assert gc.get_threshold() == (700, *before[1:])
+        cluster.shutdown()
+        assert gc.get_threshold() == (60_000, *before[1:])
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_workers_without_this_package() -> None:

@@ -6,6 +6,7 @@ or the cluster is lost.
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import re
@@ -35,6 +36,8 @@ _WAIT_SECONDS = 600.0
 _OWN_WAIT_SECONDS = 20.0
 _CONNECT_SECONDS = 20.0
 _ANSWER_SECONDS = 10.0
+# Each task leaves a hundred objects of the library in cycles: between two looks of the collector they must stay few.
+_NEW_OBJECTS = 700
 
 _DASK_SETTINGS = {
     # Of a cluster of our own, one death of a worker is enough: `engine.run` repeats tasks, and finds the one that ends workers.
@@ -98,6 +101,8 @@ class Cluster(Executor, ABC):
         self.name = name
         self.is_own = is_own
         self._life = life
+        life.callback(gc.set_threshold, *gc.get_threshold())
+        gc.set_threshold(min(gc.get_threshold()[0], _NEW_OBJECTS))
         self._shared: Path | None = None
 
     def share(self, folder: Path) -> None:
@@ -188,7 +193,12 @@ class _Dask(Cluster):
                         threads_per_worker=1,
                         silence_logs=logging.CRITICAL,
                         dashboard_address="127.0.0.1:0",
-                        scheduler_kwargs={"dashboard": False},  # it would import bokeh, for a port that nobody knows
+                        scheduler_kwargs={
+                            "dashboard": False,  # it would import bokeh, for a port that nobody knows
+                            # By default there are twelve, of which `spans` keeps a note of each task.
+                            "extensions": {"stealing": distributed.stealing.WorkStealing},
+                        },
+                        extensions={},  # workers would report to those of the scheduler
                     )
                 )
                 client = distributed.Client(cluster)
@@ -197,12 +207,14 @@ class _Dask(Cluster):
             raise Incomplete(_unreachable(f"dask:{address}", error)) from error
         life.callback(client.close)
         self._client = client
+        self._forget_prefixes = import_module("dask.utils").key_split.cache_clear
         self._executor = client.get_executor(pure=False)
         super().__init__(f"dask:{address}".rstrip(":"), life, is_own=not address)
 
     def send(self, fn: Callable[..., Any], *args: Any) -> Future[Any]:
         if self._client.status != "running":
             raise ConnectionError(f"the client is {self._client.status}")
+        self._forget_prefixes()  # of the last 100,000 tasks, by the scheduler
         return cast("Future[Any]", self._executor.submit(fn, *args))
 
     def count_cores(self) -> int:
