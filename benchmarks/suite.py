@@ -61,6 +61,7 @@ def pieces(scale: float, largest: int, rounds: int | None) -> dict[str, list[str
         "oscar": ["validate_oscar.py", "--megabytes", mb, *turns],
         "dolma": ["validate_dolma.py", "--megabytes", mb, *turns],
         "rows": ["validate_rows.py", "--megabytes", mb, *turns],
+        "shards": ["shards.py", "--shards", str(int(100_000 * scale) or 1)],
         "bad": ["bad_rows.py", "--megabytes", str(40 * scale), *turns],
         "croissant": ["validate_croissant.py", "--rounds", str(rounds or 3)],
         "tables": ["validate_croissant.py", "--rounds", str(rounds or 3), "--data", mb],

@@ -91,10 +91,32 @@ def test_equal_hashes_of_different_keys_are_no_finding(
     scratch.mkdir()
     options = CheckOptions(version="1.0", scratch=scratch)
     plan = FORMAT.plan(entry_of(str(tmp_path / "set")), options)
-    for shard in plan.shards:
-        assert not FORMAT.check(shard, options).tally.findings
+    results = [FORMAT.check(shard, options) for shard in plan.shards]
+    assert not any(each.tally.findings for each in results)
     judge = FORMAT.judge(options, "1.0", ".")
-    FORMAT.finish(plan, [], judge, options)
+    FORMAT.finish(plan, [each.facts for each in results if each.facts is not None], judge, options)
     assert [(finding.code, finding.location.path, finding.location.line) for finding in judge.tally.findings] == [
         ("DOL313", "documents/b.jsonl", 10)
     ]
+
+
+def test_keys_of_small_and_of_large_shards_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = keys.FEW_OF_A_SHARD
+    sizes = [1, few, few + 1, 40, 3]
+    rows = [documents(size, start=100 * number) for number, size in enumerate(sizes)]
+    rows[2][few] = rows[0][0]
+    rows[3][39] = rows[1][few - 1]
+    rows[4][1] = rows[0][0]
+    rows[4][2] = rows[3][5]
+    files = {f"documents/{number}.jsonl.gz": encoded(each) for number, each in enumerate(rows)}
+    root = write(tmp_path, files)
+    found = check(root).findings
+    assert [(each.location.path, each.location.line) for each in found] == [
+        ("documents/2.jsonl.gz", few + 1),
+        ("documents/3.jsonl.gz", 40),
+        ("documents/4.jsonl.gz", 2),
+        ("documents/4.jsonl.gz", 3),
+    ]
+    for most in (0, 100):
+        monkeypatch.setattr(keys, "FEW_OF_A_SHARD", most)
+        assert check(root).findings == found

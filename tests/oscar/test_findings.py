@@ -15,11 +15,11 @@ import corpusfmt
 from corpusfmt.formats.general import INVALID_UTF8
 from corpusfmt.formats.oscar import check
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
-from corpusfmt.formats.oscar.check import _FEW
 from corpusfmt.formats.oscar.headers import is_time
 from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
+from corpusfmt.io.keys import FEW_OF_A_SHARD
 from corpusfmt.model import Finding, Location, Problem
 from corpusfmt.rules import Grading, Judge
 
@@ -442,7 +442,7 @@ def test_two_records_at_one_place_are_not_out_of_order(tmp_path: Path) -> None:
 
 
 def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = {"af": [1, 3], "de": [_FEW, _FEW + 1], "ja": [40], "ru": [2, 17, 1]}
+    sizes = {"af": [1, 3], "de": [FEW_OF_A_SHARD, FEW_OF_A_SHARD + 1], "ja": [40], "ru": [2, 17, 1]}
     made = release("1.1", {code: [[1] * size for size in parts] for code, parts in sizes.items()})
 
     def headers(code: str, part: int, row: int) -> dict[str, str]:
@@ -451,9 +451,9 @@ def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatc
     def repeat(first: dict[str, str], other: dict[str, str], *, entirely: bool = False) -> None:
         other.update(first if entirely else {"warc-record-id": first["warc-record-id"]})
 
-    repeat(headers("af", 0, 0), headers("de", 1, _FEW))
+    repeat(headers("af", 0, 0), headers("de", 1, FEW_OF_A_SHARD))
     repeat(headers("af", 1, 1), headers("ja", 0, 39), entirely=True)
-    repeat(headers("de", 0, _FEW - 1), headers("ja", 0, 0))
+    repeat(headers("de", 0, FEW_OF_A_SHARD - 1), headers("ja", 0, 0))
     repeat(headers("ru", 0, 1), headers("ru", 2, 0))
     repeat(headers("af", 1, 2), headers("ru", 1, 16))
     headers("ru", 1, 2).pop("warc-record-id")
@@ -466,7 +466,7 @@ def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatc
         "ru/ru_meta_part_2.jsonl.gz:17",
         "ru/ru_meta_part_3.jsonl.gz:1",
     ]
-    monkeypatch.setattr(check, "_FEW", 0)
+    monkeypatch.setattr(check, "FEW_OF_A_SHARD", 0)
     assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings
-    monkeypatch.setattr(check, "_FEW", 100)
+    monkeypatch.setattr(check, "FEW_OF_A_SHARD", 100)
     assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings

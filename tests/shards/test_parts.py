@@ -30,6 +30,7 @@ from corpusfmt.engine.merge import parts_at
 from corpusfmt.engine.parts import PartWriter
 from corpusfmt.engine.sharing import Asked
 from corpusfmt.engine.validate import validate
+from corpusfmt.io.keys import FEW_OF_A_SHARD
 from corpusfmt.io.limits import Limits
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
@@ -322,6 +323,9 @@ FORGERIES: dict[str, Callable[[Lines], object]] = {
 def test_a_forged_part_is_an_error_of_one_line(forgery: str, tmp_path: Path) -> None:
     file = tmp_path / "1.part"
     shutil.copytree(TWICE, tmp_path / "dolma")
+    rows = [{"id": f"more-{number}", "text": "", "source": "web"} for number in range(FEW_OF_A_SHARD + 1)]
+    more = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    (tmp_path / "dolma/documents/more.jsonl.gz").write_bytes(gzipped(more))
     cli_parts(tmp_path, 1, "dolma")
     forged(file, FORGERIES[forgery])
     before = sorted(tmp_path.iterdir())
@@ -331,19 +335,25 @@ def test_a_forged_part_is_an_error_of_one_line(forgery: str, tmp_path: Path) -> 
     assert sorted(tmp_path.iterdir()) == before
 
 
+OF_FEW_KEYS: list[tuple[dict[str, Any], int]] = [
+    ({"hashes": "AAAA", "rows": "AAAA"}, 2),
+    ({"hashes": ""}, 2),
+    ({"rows": base64.b64encode(b"\xff" * 8).decode()}, 2),
+    ({"shard": 9}, 0),  # what a part says is believed, and so is that it has no ids
+]
+
+
 @pytest.mark.parametrize(
-    ("forgery", "status"),
+    ("path", "forgery", "status"),
     [
-        ({"ids": "AAAA", "rows": "AAAA"}, 2),
-        ({"ids": ""}, 2),
-        ({"headers": ""}, 2),
-        ({"rows": base64.b64encode(b"\xff" * 8).decode()}, 2),
-        ({"shard": 9}, 0),  # what a part says is believed, and so is that it has no ids
+        *(("oscar/1.1/valid/just-long-enough", *forgery) for forgery in OF_FEW_KEYS),
+        ("oscar/1.1/valid/just-long-enough", {"headers": ""}, 2),
+        *(("dolma/1.0/valid/attributes-gz", *forgery) for forgery in OF_FEW_KEYS),
     ],
 )
-def test_forged_record_ids_are_an_error_of_one_line(forgery: dict[str, Any], status: int, tmp_path: Path) -> None:
-    shutil.copytree(FIXTURES / "oscar/1.1/valid/just-long-enough/input", tmp_path / "oscar")
-    cli_parts(tmp_path, 1, "oscar")
+def test_forged_ids_are_an_error_of_one_line(path: str, forgery: dict[str, Any], status: int, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / path / "input", tmp_path / "corpus")
+    cli_parts(tmp_path, 1, "corpus")
     forged(tmp_path / "1.part", lambda lines: of_kind(lines, "shard")["facts"].update(forgery))
     done = run_cli("report", "merge", "1.part", cwd=tmp_path)
     assert done.returncode == status

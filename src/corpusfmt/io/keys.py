@@ -44,6 +44,8 @@ DEFAULT_MEMORY = 96 * 1024 * 1024
 CANDIDATES_AT_A_TIME = 1 << 22
 #: Most hashes in memory, each counted once per shard that has it; this many keys are compared at one time.
 HASHES_AT_A_TIME = 200_000
+#: For so few keys of a shard, making a file takes longer than finding them.
+FEW_OF_A_SHARD = 16
 # Fewer keys are sorted and searched in less time than importing numpy takes.
 _FEW_TO_SORT = 1 << 13
 _FEW_TO_SEARCH = 1 << 17
@@ -52,6 +54,23 @@ _FEW_TO_SEARCH = 1 << 17
 def _has_numpy() -> bool:
     """Return whether NumPy can be imported: in WebAssembly it cannot, and the keys of one file fit into memory."""
     return find_spec("numpy") is not None
+
+
+class FewKeys(Struct, frozen=True):
+    """The hashes of the keys of a small shard and their rows: arrays of 64-bit integers, as bytes, in memory until a run ends.
+
+    Raises `ValueError` if they are none: parts of a report may be forged.
+    """
+
+    shard: int
+    hashes: bytes
+    rows: bytes
+
+    def __post_init__(self) -> None:
+        if len(self.hashes) != len(self.rows) or len(self.hashes) % 8:
+            raise ValueError("expected arrays of 64-bit integers")
+        if max(memoryview(self.rows).cast("Q"), default=0) >> ROW_BITS:
+            raise ValueError("expected rows of a shard")
 
 
 class KeyWriter:
@@ -80,12 +99,21 @@ class KeyWriter:
         if len(self._hashes) >= _RUN_KEYS:
             self._spill()
 
-    def extend_of(self, shard: int, key_hashes: Iterable[int], rows: Iterable[int]) -> None:
-        """Add the hashes of rows of a small shard, which has no writer."""
-        self._hashes.extend(key_hashes)
-        self._positions.extend(shard << ROW_BITS | row for row in rows)
+    def add_few(self, few: FewKeys) -> None:
+        """Add the keys of a small shard, which has written none."""
+        self._hashes.frombytes(few.hashes)
+        self._positions.extend(few.shard << ROW_BITS | row for row in memoryview(few.rows).cast("Q"))
         if len(self._hashes) >= _RUN_KEYS:
             self._spill()
+
+    def take_few(self) -> FewKeys | None:
+        """Return all keys if they are only few, which are then not written."""
+        if self._runs or not 0 < len(self._positions) <= FEW_OF_A_SHARD:
+            return None
+        rows = array("Q", (position & ((1 << ROW_BITS) - 1) for position in self._positions))
+        few = FewKeys(self._shard, self._hashes[: len(rows)].tobytes(), rows.tobytes())
+        self._hashes, self._positions = array("Q"), array("Q")
+        return few
 
     def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
         """Add the hashes of rows as arrays, without a loop."""
@@ -107,6 +135,7 @@ class KeyWriter:
         sort = sorted_pairs if len(self._hashes) > _FEW_TO_SORT and _has_numpy() else _sorted_few_pairs
         pairs = sort(self._hashes, self._positions)
         run = self._folder / f"{self._shard:09d}-{self._runs:05d}-{xxhash.xxh3_64_hexdigest(pairs)}.keys"
+        self._folder.mkdir(parents=True, exist_ok=True)
         run.write_bytes(pairs)
         self._runs += 1
         self._hashes = array("Q")

@@ -29,6 +29,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
 from corpusfmt.formats.general import within_limits
+from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -160,16 +161,17 @@ def _same_sources(documents: Sequence[Any], attributes: Sequence[Any]) -> bool:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one documents file and its attributes files, row by row.
 
-    Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`.
+    Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`, or returns them if they are few.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
     result = ShardResult(judge.tally, judge.coverage)
-    with within_limits(judge, shard.name):
+    keys = UniqueKeys(options.scratch, shard.index)
+    with within_limits(judge, shard.name), closing(keys):
         if DOCUMENTS in shard.files:
-            with closing(UniqueKeys(options.scratch, shard.index)) as keys:
-                result.looked = _check(shard, options, judge, keys)
+            result.looked = _check(shard, options, judge, keys)
         else:
             _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
+    result.facts = keys.few
     return result
 
 
@@ -236,7 +238,7 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
                 judge.report(ATTRIBUTE_KEY_COLLISION, Problem(message, at, "rename one of them"))
 
 
-def finish(plan: Plan, _facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOptions) -> None:
     """Judge the dataset as a whole: each (source, id) occurs once."""
     if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards):
-        judge_repeated(plan.shards, options.scratch, judge, options)
+        judge_repeated(plan.shards, facts, options.scratch, judge, options)

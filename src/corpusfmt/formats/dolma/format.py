@@ -11,6 +11,7 @@ from corpusfmt.formats.dolma.mend import mends
 from corpusfmt.formats.dolma.read import attribute_sets, blocks, read, texts
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.write import DOLMA
+from corpusfmt.io.keys import FewKeys
 
 FORMAT = Format(
     name="dolma",
@@ -23,6 +24,7 @@ FORMAT = Format(
     reads_only_its_files=True,
     documents_role=DOCUMENTS,
     finish=finish,
+    facts=FewKeys,
     reader=Reader(
         read,
         texts,

@@ -5,6 +5,7 @@ decide.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -17,7 +18,7 @@ from corpusfmt.formats.dolma.blocklist import key_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DocumentColumns, DolmaFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
-from corpusfmt.io.keys import KeyWriter, digest_of, repeated_in_batches
+from corpusfmt.io.keys import FewKeys, KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
@@ -45,12 +46,10 @@ class UniqueKeys:
     """Writes the hashes of the keys of one shard; without a folder it does nothing."""
 
     def __init__(self, scratch: Path | None, shard: int) -> None:
-        self._writer: KeyWriter | None = None
+        self._writer = KeyWriter(scratch / _FOLDER, shard) if scratch is not None else None
         self._hash = key_hash
-        if scratch is not None:
-            folder = scratch / _FOLDER
-            folder.mkdir(exist_ok=True)
-            self._writer = KeyWriter(folder, shard)
+        #: The keys of a small shard, which are not written, once this is closed.
+        self.few: FewKeys | None = None
 
     def add(self, columns: DocumentColumns) -> None:
         """Take the keys of consecutive rows; a row without an id has none."""
@@ -68,12 +67,19 @@ class UniqueKeys:
     def close(self) -> None:
         """Write the remaining keys."""
         if self._writer is not None:
+            self.few = self._writer.take_few()
             self._writer.close()
 
 
-def judge_repeated(shards: Sequence[Shard], scratch: Path, judge: Judge, options: CheckOptions) -> None:
+def judge_repeated(
+    shards: Sequence[Shard], few: Iterable[FewKeys], scratch: Path, judge: Judge, options: CheckOptions
+) -> None:
     """Read every row again whose hash occurs twice, and judge those whose keys really are equal."""
     by_index = {shard.index: shard for shard in shards}
+    with closing(KeyWriter(scratch / _FOLDER, 0)) as together:
+        for each in few:
+            if each.shard in by_index:  # a forged part of a report may name others
+                together.add_few(each)
     first_with: dict[bytes, Location] = {}
     for batch in repeated_in_batches(scratch / _FOLDER):
         if not batch.continues:

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from msgspec import Struct
-
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_stream, unreadable, within_limits
 from corpusfmt.formats.oscar.alignment import Alignment
@@ -17,33 +15,22 @@ from corpusfmt.formats.oscar.metadata import MetadataScan
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import TextScan
-from corpusfmt.io.keys import KeyWriter
+from corpusfmt.io.keys import FEW_OF_A_SHARD, FewKeys, KeyWriter
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
 from corpusfmt.model import Coverage, Fault, Location, Problem
 from corpusfmt.rules import Judge
 
-# Making files for so few records takes longer than checking them.
-_FEW = 16
 
+class FewRecords(FewKeys, frozen=True):
+    """The keys of a small shard, which are its record ids, and the hashes of the headers of all rows up to the last."""
 
-class FewRecords(Struct, frozen=True):
-    """The hashes of the record ids of a small shard, their rows, and the hashes of the headers of all rows up to the last.
-
-    Each is an array of 64-bit integers, as bytes: they are in memory until the end of the run.
-    """
-
-    shard: int
-    ids: bytes
-    rows: bytes
     headers: bytes
 
     def __post_init__(self) -> None:
-        # Parts of a report may be forged.
-        if len(self.ids) != len(self.rows) or any(len(each) % 8 for each in (self.ids, self.headers)):
-            raise ValueError("expected arrays of 64-bit integers")
-        if max(memoryview(self.rows).cast("Q"), default=0) * 8 >= len(self.headers):
+        super().__post_init__()
+        if len(self.headers) % 8 or max(memoryview(self.rows).cast("Q"), default=0) * 8 >= len(self.headers):
             raise ValueError("expected the headers of all rows")
 
 
@@ -224,12 +211,7 @@ def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
 def _line_keys(shard: Shard, part: Part, options: CheckOptions) -> KeyWriter | None:
     if not part.dedup or options.scratch is None or "text" not in shard.files:
         return None
-    return KeyWriter(_made(line_folder(options.scratch, part)), shard.index)
-
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return KeyWriter(line_folder(options.scratch, part), shard.index)
 
 
 def line_folder(scratch: Path, part: Part) -> Path:
@@ -259,7 +241,7 @@ class _Records:
 
     def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
         """Add hashes of consecutive rows; skipped rows have no record id."""
-        if self._keys is None and first_row + len(ids) <= _FEW:
+        if self._keys is None and first_row + len(ids) <= FEW_OF_A_SHARD:
             self._take_few(ids, headers, first_row)
             return
         if self._keys is None:
@@ -278,10 +260,12 @@ class _Records:
     def _begin(self) -> KeyWriter:
         """Return a writer for more than few records; what was taken so far is in the files."""
         assert self._scratch is not None
-        keys = KeyWriter(_made(record_folder(self._scratch, self._part)), self._shard)
+        folder = record_folder(self._scratch, self._part)
+        folder.mkdir(parents=True, exist_ok=True)
+        keys = KeyWriter(folder, self._shard)
         self._headers = fingerprint_file(self._scratch, self._part, self._shard).open("wb")
         ids, rows, headers = self._few
-        keys.extend_of(self._shard, ids, rows)
+        keys.add_few(FewKeys(self._shard, ids.tobytes(), rows.tobytes()))
         self._headers.write(headers.tobytes())
         self._next_row = len(headers)
         return keys

@@ -79,9 +79,8 @@ def _write_few(few: Mapping[int, FewRecords], shards: Mapping[int, Shard], scrat
     for each in few.values():
         folder = record_folder(scratch, shards[each.shard].payload)
         if folder not in writers:
-            folder.mkdir(parents=True, exist_ok=True)
             writers[folder] = KeyWriter(folder, each.shard)
-        writers[folder].extend_of(each.shard, *(memoryview(column).cast("Q") for column in (each.ids, each.rows)))
+        writers[folder].add_few(each)
     for writer in writers.values():
         writer.close()
 
