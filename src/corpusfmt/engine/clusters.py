@@ -36,7 +36,7 @@ _WAIT_SECONDS = 600.0
 _OWN_WAIT_SECONDS = 20.0
 _CONNECT_SECONDS = 20.0
 _ANSWER_SECONDS = 10.0
-# Each task leaves a hundred objects of the library in cycles: between two looks of the collector they must stay few.
+# Each task leaves objects of the library in cycles, a hundred of Dask's: between two looks of the collector they must stay few.
 _NEW_OBJECTS = 700
 
 _DASK_SETTINGS = {
