@@ -150,7 +150,7 @@ def test_killed_runs_lose_nothing_of_a_language(tmp_path: Path, wet: Path, monke
         "corpusfmt.engine.stages:_mark:4",
         "corpusfmt.pipeline.package.tasks:joined:1",
         "corpusfmt.pipeline.run:data_files:1",
-        "corpusfmt.manifest.listed:with_inputs:1",
+        "corpusfmt.manifest.listed:pieces_of:1",
     ]
     for point in points:
         child = os.fork()

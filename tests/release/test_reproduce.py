@@ -17,7 +17,7 @@ from support import LONG_LINE, run_cli, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.io.paths import entry_of
-from corpusfmt.manifest.model import NAME, Manifest, encoded
+from corpusfmt.manifest.model import NAME, Manifest, pieces_of
 from corpusfmt.manifest.read import read_manifest
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.options import Selection
@@ -65,7 +65,8 @@ def seal_again(root: Path) -> None:
         data = (root / name).read_bytes()
         files[name] = replace(entry, size=len(data), sha256=hashlib.sha256(data).hexdigest())
     made_of = {name: each for name, each in manifest.whole.items() if name in {"tool", "recipe", "model", "inputs"}}
-    (root / NAME).write_bytes(encoded(files, made_of, manifest.head.format, manifest.head.version))
+    pieces = pieces_of(files, made_of, manifest.head.format, manifest.head.version)
+    (root / NAME).write_bytes(b"".join(pieces))
 
 
 def manifest_of(root: Path) -> Manifest:

@@ -18,10 +18,10 @@ from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import Shard
-from corpusfmt.io.compress import CompressionName, FileFacts, facts_of_bytes
+from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.loading import Seen
 from corpusfmt.io.ondisk import OnDisk
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
@@ -130,17 +130,12 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
         made={**made_of, "inputs": iter(inputs)},
         statistics={},
     )
-    text = pretty(description)
-    del description
     release = Release(
         way.target_name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None
     )
-    written = {CARD: card_of(release, card), "croissant.json": text}
-    for name, data in written.items():
-        publish_bytes(root / name, data, aside=workplace.state)
     number = len(files)
-    files |= {name: facts_of_bytes(data) for name, data in written.items()}
-    del text, written
-    publish_manifest(root, way.target_name, files, made_of, inputs or None, aside=workplace.state)
+    written = {CARD: [card_of(release, card)], "croissant.json": pretty(description)}
+    files |= {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in written.items()}
+    publish_manifest(root, way.target_name, files, {**made_of, "inputs": inputs}, aside=workplace.state)
     workplace.release()
     return number

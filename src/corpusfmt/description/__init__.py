@@ -177,7 +177,8 @@ def described_as(
         described, found = _corpus(
             fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
         )
-    return _descriptions().write(described, version), found.evidence
+    document = _descriptions().write(described, version)
+    return document | {"distribution": list(document["distribution"])}, found.evidence
 
 
 #: What describing writes.
@@ -360,7 +361,7 @@ def _described(
         replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
         for each in record_sets
     ]
-    listed = [FileOf(path, facts) for path, facts in sorted(files.items())]
+    listed = (FileOf(path, files[path]) for path in sorted(files))
     return Described(name, listed, counted, derived | dict(details))
 
 

@@ -200,7 +200,7 @@ def _globs(paths: Sequence[str], all_paths: Iterable[str]) -> list[str]:
     if not any(step.startswith(("__", ".")) or _GLOB.search(step) for path in paths for step in path.split("/")):
         for globs in (patterns(paths), sorted(by_folder)):
             matches = re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in globs)).fullmatch
-            if {path for path in all_paths if matches(path)} == wanted:
+            if all((path in wanted) == bool(matches(path)) for path in all_paths):
                 return globs
     return [_GLOB.sub(r"[\g<0>]", path) for path in paths]
 

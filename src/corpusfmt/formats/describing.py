@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -174,7 +173,7 @@ class Described(Struct, frozen=True):
     """
 
     name: str
-    files: Sequence[FileOf]
+    files: Iterable[FileOf]
     record_sets: Sequence[RecordSetOf]
     details: Mapping[str, object]
 
@@ -208,7 +207,7 @@ class Descriptions(Struct, frozen=True):
 
     #: The versions to write, the default last.
     versions: Sequence[str]
-    #: Return a description in a version.
+    #: Return a description in a version; its files may be on disk, as an `OnDisk`.
     write: Callable[[Described, str], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
@@ -222,17 +221,14 @@ def patterns(paths: Sequence[str]) -> list[str]:
 
     Only `*` is used, which crosses folders in some readers and not in others: `**` differs even more between them.
     """
-    alike: defaultdict[tuple[int, str], list[list[str]]] = defaultdict(list)
+    alike: dict[tuple[int, str], list[str]] = {}
     for path in paths:
         suffix = _SUFFIXES.search(path)
-        parts = path.split("/")
-        alike[len(parts), suffix[0] if suffix else ""].append(parts)
-    return sorted(_pattern(group, suffix) for (_, suffix), group in alike.items())
-
-
-def _pattern(paths: Sequence[Sequence[str]], suffix: str) -> str:
-    folders = [parts[0] if len(set(parts)) == 1 else "*" for parts in list(zip(*paths, strict=True))[:-1]]
-    return "/".join([*("*" if set(folder) & set("*?[") else folder for folder in folders), f"*{suffix}"])
+        folders = ["*" if set(folder) & set("*?[") else folder for folder in path.split("/")[:-1]]
+        kind = len(folders), suffix[0] if suffix else ""
+        known = alike.get(kind, folders)
+        alike[kind] = [one if one == other else "*" for one, other in zip(known, folders, strict=True)]
+    return sorted("/".join([*folders, f"*{suffix}"]) for (_, suffix), folders in alike.items())
 
 
 # OSCAR uses codes for a few languages that BCP 47 gives to others, or to none.

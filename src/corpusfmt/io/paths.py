@@ -538,13 +538,14 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
             return
         seen.add(identity)
         with os.scandir(folder) as found:
-            listed = sorted(found, key=attrgetter("name"))
+            listed = sorted(found, key=attrgetter("name"), reverse=True)
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
     # If links are followed, they may lead to the kernel's folders.
     anywhere = root.follow_links or root.real == os.sep
-    for each in listed:
+    while listed:
+        each = listed.pop()  # which frees what it keeps of its file
         path = prefix + (each.name if each.name.isascii() else printable(each.name))
         if each.is_symlink() or (anywhere and each.is_dir(follow_symlinks=False)):
             yield _entry_at(each.path, path, root) or Entry(

@@ -22,6 +22,7 @@ from typing import BinaryIO, Literal, TypeAlias
 import xxhash
 
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url
@@ -185,6 +186,17 @@ def publish_bytes(target: Place, data: bytes, *, aside: Path | None = None, sync
     """Publish a small file."""
     with publish(target, aside=aside, sync=sync) as file:
         file.write(data)
+
+
+def publish_pieces(target: Place, pieces: Iterable[bytes], *, aside: Path | None = None) -> FileFacts:
+    """Publish a file piece by piece; return its size and digest."""
+    digest, size = sha256(), 0
+    with publish(target, aside=aside) as file:
+        for piece in pieces:
+            file.write(piece)
+            digest.update(piece)
+            size += len(piece)
+    return FileFacts(size, digest.hexdigest())
 
 
 def create_bytes(target: Place, data: bytes) -> None:

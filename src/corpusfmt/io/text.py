@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from math import isinf
@@ -52,9 +52,25 @@ def utf8_fault(line: bytes) -> TextFault | None:
     return None
 
 
-def pretty(value: object) -> bytes:
-    """Return JSON for people to read."""
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+def pretty(value: object) -> Iterator[bytes]:
+    """Yield JSON for people to read; members of mappings and iterables one by one, down to the second level."""
+    yield from _pretty(value, b"\n", 2)
+    yield b"\n"
+
+
+def _pretty(value: object, line: bytes, levels: int) -> Iterator[bytes]:
+    if not levels or isinstance(value, str) or not isinstance(value, Iterable):
+        yield msgspec.json.format(msgspec.json.encode(value), indent=2).replace(b"\n", line)
+        return
+    is_object = isinstance(value, Mapping)
+    members = value.items() if isinstance(value, Mapping) else (("", each) for each in value)
+    begin, end = (b"{", b"}") if is_object else (b"[", b"]")
+    before, inner = begin, line + b"  "
+    for name, each in members:
+        yield before + inner + (msgspec.json.encode(name) + b": " if is_object else b"")
+        yield from _pretty(each, inner, levels - 1)
+        before = b","
+    yield line + end if before != begin else begin + end
 
 
 def json_line(value: Any) -> bytes:

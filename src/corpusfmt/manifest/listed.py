@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, named_format
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import entry_of
-from corpusfmt.io.publish import publish
-from corpusfmt.manifest.model import NAME, ListedFile, RuleSetOf, encoded, rule_set_of, with_inputs
+from corpusfmt.io.publish import publish_pieces
+from corpusfmt.manifest.model import NAME, ListedFile, RuleSetOf, pieces_of, rule_set_of
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json, UsageError
 
@@ -49,23 +49,16 @@ def _of_shards(shards: Sequence[Shard]) -> Iterator[tuple[str, str, str]]:
 
 
 def publish_manifest(
-    root: Place,
-    target: str,
-    files: Mapping[str, FileFacts],
-    made_of: Json,
-    inputs: Iterable[Json] | None = None,
-    *,
-    aside: Path | None = None,
+    root: Place, target: str, files: Mapping[str, FileFacts], made_of: Json, *, aside: Path | None = None
 ) -> None:
     """Write the manifest of the files written below a folder, in a format like `oscar-1.1` or an unknown one.
 
-    `inputs` are written one by one, since there may be a hundred thousand; then those of `made_of` are an empty list.
+    The inputs in `made_of` may be an iterable, since there may be a hundred thousand.
     """
     name, version, shards = _planned(root, target)
     documents = {path: facts.documents for path, facts in files.items()}
-    data = encoded(listed(files, shards, documents), made_of, name, version, rules_of(name, version))
-    with publish(root / NAME, aside=aside) as file:
-        file.writelines([data] if inputs is None else with_inputs(data, inputs))
+    pieces = pieces_of(listed(files, shards, documents), made_of, name, version, rules_of(name, version))
+    publish_pieces(root / NAME, pieces, aside=aside)
 
 
 def rules_of(name: str, version: str) -> RuleSetOf | None:

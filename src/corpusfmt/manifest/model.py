@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from corpusfmt.io.hashing import sha256
 from corpusfmt.io.paths import is_hidden
+from corpusfmt.io.text import pretty
 from corpusfmt.model import Json, Rule
 
 NAME = "MANIFEST.json"
@@ -90,8 +91,8 @@ def is_sha256(text: str) -> bool:
 
 
 def by_bytes(paths: Iterable[str]) -> list[str]:
-    """Return paths in the order of their bytes in UTF-8, which is the same everywhere."""
-    return sorted(paths, key=str.encode)
+    """Return paths in the order of their bytes in UTF-8, which is that of their characters."""
+    return sorted(paths)
 
 
 def tree_digest(digests: Mapping[str, str]) -> str:
@@ -123,27 +124,10 @@ def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
     return RuleSetOf(len(lines), sha256("".join(lines).encode()).hexdigest())
 
 
-def encoded(
+def pieces_of(
     files: Mapping[str, ListedFile], made_of: Json, format_name: str, version: str, rules: RuleSetOf | None = None
-) -> bytes:
-    """Return a manifest in its written form; `made_of` is its further content about a release, by name."""
+) -> Iterator[bytes]:
+    """Yield a manifest in its written form; `made_of` is its further content about a release, by name."""
     head = Head(SCHEMA, tree_of(files), format_name, version, UNLISTED, rules)
     listed = {path: files[path] for path in by_bytes(files)}
-    whole = {**msgspec.to_builtins(head), **made_of, "files": listed}
-    return msgspec.json.format(msgspec.json.encode(whole), indent=2) + b"\n"
-
-
-_NO_INPUTS = b'\n  "inputs": []'
-
-
-def with_inputs(manifest: bytes, inputs: Iterable[Json]) -> Iterator[bytes]:
-    """Yield a written manifest with these inputs instead of none."""
-    before, none, after = manifest.partition(_NO_INPUTS)
-    assert none
-    yield before + none[:-1]
-    separator = b""
-    for each in inputs:
-        shown = msgspec.json.format(msgspec.json.encode(each), indent=2)
-        yield separator + b"\n    " + shown.replace(b"\n", b"\n    ")
-        separator = b","
-    yield b"\n  ]" + after
+    return pretty({**msgspec.to_builtins(head), **made_of, "files": listed})

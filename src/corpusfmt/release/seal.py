@@ -28,7 +28,7 @@ from corpusfmt.manifest.model import (
     Head,
     ListedFile,
     Manifest,
-    encoded,
+    pieces_of,
     tree_of,
 )
 from corpusfmt.manifest.read import fault_of, read_manifest
@@ -109,7 +109,7 @@ def _sealed(examined: Examined, release: Release, before: Manifest | None) -> tu
     files = _listed(examined, release)
     made_of = _made_of(before, files)
     rules = rules_of(examined.format, examined.version)
-    data = encoded(files, made_of, examined.format, examined.version, rules)
+    data = b"".join(pieces_of(files, made_of, examined.format, examined.version, rules))
     return Manifest(Head(SCHEMA, tree_of(files), examined.format, examined.version), files, made_of), data
 
 

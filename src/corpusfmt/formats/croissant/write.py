@@ -7,10 +7,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from urllib.parse import quote
 
 from corpusfmt._resources import resource
 from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf, Statistic
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import is_uri
 from corpusfmt.model import Json
 
@@ -41,31 +43,32 @@ _PREFIXES = {
 
 
 def description(described: Described, version: str) -> Json:
-    """Return a description: every file with its size and SHA-256, and the record sets."""
+    """Return a description: every file with its size and SHA-256, and the record sets. The distribution is on disk."""
     writer = _Writer(version)
-    distribution = [writer.file_object(each) for each in described.files]
-    distribution += [writer.file_set(each) for each in described.record_sets if each.includes]
+    distribution = OnDisk(map(writer.file_object, described.files))
+    for each in described.record_sets:
+        if each.includes:
+            distribution.append(writer.file_set(each))
     record_sets = [writer.record_set(each) for each in described.record_sets if each.fields]
-    document = {
+    dataset = {
         "@type": "sc:Dataset",
         "name": described.name,
         "conformsTo": writer.conforms_to(described.details),
         **described.details,
-        "distribution": distribution,
-        "recordSet": record_sets,
     }
-    return {"@context": _context(version, json.dumps(document)), **document}
+    context = _context(version, map(json.dumps, chain([dataset, record_sets], distribution)))
+    return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
 
 
-def _context(version: str, text: str) -> Json:
+def _context(version: str, texts: Iterable[str]) -> Json:
     """Return the context of Appendix 1. That of 1.1 keeps the `https` of 1.0: by `http`, mlcroissant finds no Dataset."""
     context: Json = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())["@context"]
     if version != "1.0":
         terms = {name: context.pop(name) for name in list(context) if name not in (*_PREFIXES_FIRST, *_OLD_TERMS)}
         terms |= {name: f"cr:{name}" for name in _NEW_TERMS}
         context = {name: context[name] for name in _PREFIXES_FIRST} | dict(sorted(terms.items()))
-    used = {prefix: iri for prefix, iri in _PREFIXES.items() if f'"{prefix}:' in text}
-    return context | used
+    used = {prefix for text in texts for prefix in _PREFIXES if f'"{prefix}:' in text}
+    return context | {prefix: iri for prefix, iri in _PREFIXES.items() if prefix in used}
 
 
 class _Writer:
@@ -74,7 +77,8 @@ class _Writer:
     def __init__(self, version: str) -> None:
         self.version = version
         self._ids: set[str] = set()
-        self._files: dict[tuple[str, str, int], str] = {}
+        #: The identifiers of files that differ from their paths.
+        self._renamed: dict[tuple[str, str, int], str] = {}
         self._sets: dict[str, str] = {}
         self._firsts: dict[str, str] = {}
 
@@ -95,9 +99,10 @@ class _Writer:
         return found
 
     def file_object(self, file: FileOf) -> Json:
-        name = f"{file.container}/{file.path}" if file.container else file.path
-        identifier = self._id(_iri(name.replace(":", "%3A") if is_uri(name) else name))
-        self._files[file.container, file.path, file.number] = identifier
+        wanted = _iri_of(file.container, file.path)
+        identifier = self._id(wanted)
+        if identifier != wanted:
+            self._renamed[file.container, file.path, file.number] = identifier
         facts = {"contentSize": f"{file.facts.size} B"} if file.facts else {}
         digest = {"sha256": file.facts.sha256} if file.facts else {}
         suffix = "." + file.path.rpartition(".")[2]
@@ -113,7 +118,10 @@ class _Writer:
         }
 
     def _contained(self, container: str) -> Json:
-        return {"containedIn": {"@id": self._files["", container, 0]}} if container else {}
+        return {"containedIn": {"@id": self._id_of("", container, 0)}} if container else {}
+
+    def _id_of(self, container: str, path: str, number: int) -> str:
+        return self._renamed.get((container, path, number)) or _iri_of(container, path)
 
     def file_set(self, records: RecordSetOf) -> Json:
         identifier = self._sets[records.name] = self._id(f"{records.name}-files")
@@ -176,9 +184,8 @@ class _Writer:
 
     def _source(self, records: RecordSetOf, field: FieldOf) -> Json:
         if records.file is not None:
-            source: Json = {
-                "fileObject": {"@id": self._files[records.file.container, records.file.path, records.file.number]}
-            }
+            file = records.file
+            source: Json = {"fileObject": {"@id": self._id_of(file.container, file.path, file.number)}}
         else:
             source = {"fileSet": {"@id": self._sets[records.name]}}
         source["extract"] = dict(field.extract)
@@ -207,6 +214,7 @@ class _Writer:
         )
 
 
-def _iri(text: str) -> str:
-    """Return a name as an identifier may have it: what IRIs do not hold is percent-encoded."""
-    return _NOT_IN_IRIS.sub(lambda match: quote(match[0], safe=""), text)
+def _iri_of(container: str, path: str) -> str:
+    """Return a path as an identifier may have it: what IRIs do not hold is percent-encoded."""
+    name = f"{container}/{path}" if container else path
+    return _NOT_IN_IRIS.sub(lambda match: quote(match[0], safe=""), name.replace(":", "%3A") if is_uri(name) else name)

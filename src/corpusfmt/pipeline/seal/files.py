@@ -8,8 +8,8 @@ from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.io.compress import FileFacts, facts_of_bytes
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME
@@ -42,10 +42,16 @@ def seal(
     place.withdraw(place.published() - outputs.keys())
     place.see(outputs)
     below, form = variants(recipe)[0].root, form_of(target)
-    made = {**manifest, "inputs": inputs()}
     record = statistics.to_dict()
     description = described(
-        target, form.describer, outputs, below, root=root, name=recipe.name, made=made, statistics=record
+        target,
+        form.describer,
+        outputs,
+        below,
+        root=root,
+        name=recipe.name,
+        made={**manifest, "inputs": inputs()},
+        statistics=record,
     )
     # Attribute sets change the paths of a writer, not how they are loaded.
     release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
@@ -53,13 +59,11 @@ def seal(
         "stats.json": _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
         "croissant.json": pretty(description),
-        CARD: card_of(release, card),
+        CARD: [card_of(release, card)],
     }
-    for name, data in written.items():
-        publish_bytes(root / name, data, aside=place.state)
-    files = {**outputs, **{name: facts_of_bytes(data) for name, data in written.items()}}
-    publish_manifest(root, target, files, manifest, inputs(), aside=place.state)
+    sealed = {name: publish_pieces(root / name, pieces, aside=place.state) for name, pieces in written.items()}
+    publish_manifest(root, target, {**outputs, **sealed}, {**manifest, "inputs": inputs()}, aside=place.state)
 
 
-def _text(lines: Iterable[str]) -> bytes:
-    return "".join(f"{line}\n" for line in lines).encode()
+def _text(lines: Iterable[str]) -> Iterator[bytes]:
+    return (f"{line}\n".encode() for line in lines)
