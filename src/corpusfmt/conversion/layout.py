@@ -18,7 +18,7 @@ from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
 from corpusfmt.hub.kinds import loadable
-from corpusfmt.io.ondisk import OnDisk
+from corpusfmt.io.ondisk import Hashes, OnDisk
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
@@ -159,14 +159,13 @@ def _order_of(name: Name) -> tuple[str, str, int]:
 
 def _on_disk(plan: Plan) -> OnDisk[Shard]:
     """Return the shards of a plan in order, which frees their memory."""
-    left, plan.shards = list(plan.shards)[::-1], ()
+    shards = plan.shards if isinstance(plan.shards, OnDisk) else OnDisk(plan.shards)
+    plan.shards = ()
     folders: dict[str, str] = {}
-    keys, shards = [], OnDisk[Shard]()
-    while left:
-        shard = left.pop()
+    keys = []
+    for shard in shards:
         folder, stem, part = _order_of(name_of(shard))
         keys.append((folders.setdefault(folder, folder), stem, part))
-        shards.append(shard)
     shards.sort(sorted(range(len(keys)), key=keys.__getitem__))
     return shards
 
@@ -259,7 +258,7 @@ def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
     if source.kind != "directory" or reader.plan is not None:
         return []
     files = (file for shard in plan.shards for role, file in shard.files.items() if role != _ONLY_LISTED)
-    read = set(map(_place, files))
+    read = Hashes(map(_place, files))
     lost = {path for code, _, path in plan.tally.counts if code in reader.unread_rules}
     return [
         each.path

@@ -322,18 +322,19 @@ def described(
     are; the first document decides which of them are addresses.
     `made` is the content of the manifest about the whole release, `statistics` that of `stats.json`, if there is one.
     """
-    listed = {
-        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
-        for path, facts in files.items()
-        if _is_below(path, below)
-    }
-    release = Release(listed, made, statistics)
     contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
     if files and describer.language is None:
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root), begun=True), options).shards
         contents |= _contents(fmt, describer, shards[0], options, at_most=1)
+    listed = {
+        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
+        for path, facts in files.items()
+        if _is_below(path, below)
+    }
+    release = Release(listed, made, statistics)
+    if files and describer.language is None:
         known = (language for language, documents in release.documents_by_language.items() if documents)
         contents = replace(contents, languages=frozenset(known))
     for path, facts in files.items():

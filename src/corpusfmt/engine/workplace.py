@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Self
 
@@ -274,11 +275,12 @@ class Workplace(Struct, frozen=True):
 
     def published(self) -> set[str]:
         """Return the POSIX paths below the destination that runs have published, even if since removed."""
-        asides = [self.state, *(self.state / "aside").glob("*")]
-        paths = {path for aside in asides for path in published(aside)}
+        folder = self.state / "aside"
+        names = os.listdir(folder) if folder.is_dir() else ()
+        paths = (path for aside in chain([self.state], map(folder.joinpath, names)) for path in published(aside))
         if isinstance(self.destination, StorePath):
             prefix = f"{self.destination}/"
-            return {str(path).removeprefix(prefix) for path in paths if str(path).startswith(prefix)}
+            return {path.removeprefix(prefix) for path in map(str, paths) if path.startswith(prefix)}
         base = os.path.normpath(self.destination)
         inside = (path.relative_to(base) for path in paths if isinstance(path, Path) and path.is_relative_to(base))
         return {path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,))}
@@ -323,12 +325,16 @@ class Workplace(Struct, frozen=True):
         shutil.rmtree(self.state)
 
 
-def _empty(folder: Path) -> None:
-    """Remove the files in a folder one by one: `rmtree` would list hundreds of thousands first."""
+def _empty(folder: str | Path) -> None:
+    """Remove what is in a folder one by one: `rmtree` would list hundreds of thousands first."""
     with os.scandir(folder) as found:
         for each in found:
             if not each.is_dir(follow_symlinks=False):
                 os.unlink(each.path)  # noqa: PTH108 - a `Path` for each would take as long
+            else:
+                _empty(each.path)
+                with suppress(OSError):  # a listing may miss names while others are removed
+                    os.rmdir(each.path)  # noqa: PTH106
 
 
 def _in_use(who: str, destination: Place) -> str:

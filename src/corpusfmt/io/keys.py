@@ -6,6 +6,7 @@ from all runs. Equal hashes are only candidates: the caller re-reads them, so th
 
 from __future__ import annotations
 
+import os
 from array import array
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from hashlib import blake2b
@@ -144,7 +145,7 @@ class KeyWriter:
 
 def damaged_runs(folder: Path) -> Iterator[Path]:
     """Yield the runs below a folder whose bytes are not those that were written."""
-    for run in sorted(folder.rglob("*.keys")):
+    for run in map(Path, _runs_in([folder])):
         if xxhash.xxh3_64_hexdigest(run.read_bytes()) != run.stem.rpartition("-")[2]:
             yield run
 
@@ -181,7 +182,7 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
 
     `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths.
     """
-    runs = sorted(folder.rglob("*.keys"))
+    runs = _runs_in([folder])
     if _number(runs) <= _FEW_TO_SEARCH or not _has_numpy():
         yield from _groups_of_few(runs)
         return
@@ -247,7 +248,7 @@ def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMOR
     """
     import numpy as np  # noqa: PLC0415
 
-    runs, wanted = sorted(folder.glob("*.keys")), _runs_in(targets)
+    runs, wanted = _runs_in([folder]), _runs_in(targets)
     for low, high in _ranges([*runs, *wanted], memory):
         if high - low == 1:
             if not len(_Many(wanted, low)):
@@ -302,15 +303,17 @@ def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.
     return found
 
 
-def _runs_in(folders: Iterable[Path]) -> list[Path]:
-    return sorted(run for folder in folders for run in folder.glob("*.keys"))
+def _runs_in(folders: Iterable[Path]) -> list[str]:
+    """Return the runs below folders in order, as texts: there may be as many as files, and a `Path` takes four times as much."""
+    below = (found for folder in folders for found in os.walk(folder))
+    return sorted(f"{parent}/{name}" for parent, _, names in below for name in names if name.endswith(".keys"))
 
 
-def _number(runs: Iterable[Path]) -> int:
-    return sum(run.stat().st_size for run in runs) // _PAIR_BYTES
+def _number(runs: Iterable[str]) -> int:
+    return sum(os.stat(run).st_size for run in runs) // _PAIR_BYTES  # noqa: PTH116
 
 
-def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
+def _ranges(runs: Sequence[str], memory: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of hashes whose keys fit into memory, assuming evenly distributed hashes apart from equal ones.
 
     A range of a single hash may have any number of keys.
@@ -321,7 +324,7 @@ def _ranges(runs: Sequence[Path], memory: int) -> Iterator[tuple[int, int]]:
         yield from _halved(runs, low, high, 2 * most)
 
 
-def _halved(runs: Sequence[Path], low: int, high: int, most: int) -> Iterator[tuple[int, int]]:
+def _halved(runs: Sequence[str], low: int, high: int, most: int) -> Iterator[tuple[int, int]]:
     if (
         high - low == 1
         or sum(end - start for start, end in (_bounds(_columns(run), low, high) for run in runs)) <= most
@@ -341,10 +344,10 @@ def _joined(slices: Sequence[_Pairs]) -> _Pairs:
     return np.concatenate([part[0] for part in slices]), np.concatenate([part[1] for part in slices])
 
 
-def _groups_of_few(runs: Iterable[Path]) -> Iterator[list[Place]]:
+def _groups_of_few(runs: Iterable[str]) -> Iterator[list[Place]]:
     hashes, positions = array("Q"), array("Q")
     for run in runs:
-        pairs = run.read_bytes()
+        pairs = Path(run).read_bytes()
         hashes.frombytes(pairs[: len(pairs) // 2])
         positions.frombytes(pairs[len(pairs) // 2 :])
     if len(set(hashes)) == len(hashes):
@@ -368,7 +371,7 @@ def _places(group: Iterable[int]) -> list[Place]:
 class _Many:
     """The sorted places of a hash with too many keys for memory."""
 
-    def __init__(self, runs: Sequence[Path], key: int) -> None:
+    def __init__(self, runs: Sequence[str], key: int) -> None:
         self._slices = [(run, *_bounds(_columns(run), key, key + 1)) for run in runs]
 
     def __len__(self) -> int:
@@ -383,7 +386,7 @@ class _Many:
         return any(each == place for each in self)
 
 
-def _columns(run: Path) -> npt.NDArray[np.uint64]:
+def _columns(run: str | Path) -> npt.NDArray[np.uint64]:
     import numpy as np  # noqa: PLC0415
 
     columns: npt.NDArray[np.uint64] = np.memmap(run, dtype=np.uint64, mode="r").reshape(2, -1)
@@ -398,7 +401,7 @@ def _bounds(columns: npt.NDArray[np.uint64], low: int, high: int) -> tuple[int, 
     return start, columns.shape[1] if high == 1 << 64 else int(np.searchsorted(columns[0], np.uint64(high)))
 
 
-def _slice(run: Path, low: int, high: int) -> _Pairs:
+def _slice(run: str | Path, low: int, high: int) -> _Pairs:
     import numpy as np  # noqa: PLC0415
 
     columns = _columns(run)
@@ -407,7 +410,7 @@ def _slice(run: Path, low: int, high: int) -> _Pairs:
 
 
 def _groups(
-    runs: Sequence[Path], hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]
+    runs: Sequence[str], hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]
 ) -> Iterator[Collection[Place]]:
     import numpy as np  # noqa: PLC0415
 

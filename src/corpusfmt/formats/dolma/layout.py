@@ -19,6 +19,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -440,11 +441,11 @@ def _paired(tree: _Tree) -> _Pairs:
         set_name, path = split
         sets_of[each.base, path][set_name] = each.entry
         set_names[each.base].add(set_name)
-    missing, orphans = _unmatched(tree.documents, sets_of, set_names, unpaired)
-    shards = [
+    missing, orphans = _unmatched(tree.documents, sets_of, set_names, unpaired) if tree.attributes else ((), ())
+    shards = OnDisk(
         Shard(index, each.entry.path, _files(each.entry, sets_of[each.base, each.rest]), corpus=each.base)
         for index, each in enumerate(tree.documents)
-    ]
+    )
     return _Pairs(shards, missing, orphans)
 
 
@@ -546,6 +547,8 @@ def _attributes_path(document: Placed, set_name: str) -> str:
 
 
 def _only(wanted: _Wanted, pairs: _Pairs) -> _Pairs:
+    if wanted is _everything:
+        return pairs
     shards = [shard for shard in pairs.shards if any(wanted(file.path) for file in shard.files.values())]
     names = {shard.name for shard in shards}
     return _Pairs(

@@ -56,7 +56,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         files = [entry]
     if entry.kind == "directory":
         read = {file.path for file in files}
-        judge_others(list(walk(entry)), lambda each: each.path in read, FILES.unread, judge)
+        judge_others(walk(entry), lambda each: each.path in read, FILES.unread, judge)
     judge_names(files, judge)
     if not files:
         hint = "pass the folder that contains the files, or one of them"

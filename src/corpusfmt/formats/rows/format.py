@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -76,7 +76,7 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
     )
 
 
-def judge_others(entries: Sequence[Entry], is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> None:
+def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> None:
     """Report barred entries, and other files that look like data."""
     for each in entries:
         hidden = is_hidden(each.path)
