@@ -207,7 +207,8 @@ class _Dask(Cluster):
             raise Incomplete(_unreachable(f"dask:{address}", error)) from error
         life.callback(client.close)
         self._client = client
-        self._forget_prefixes = import_module("dask.utils").key_split.cache_clear
+        # Not documented: without it, the driver grows.
+        self._forget_prefixes = getattr(import_module("dask.utils").key_split, "cache_clear", lambda: None)
         self._executor = client.get_executor(pure=False)
         super().__init__(f"dask:{address}".rstrip(":"), life, is_own=not address)
 
