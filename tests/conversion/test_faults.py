@@ -45,7 +45,7 @@ def test_killed_runs_resume_to_the_same_bytes(way: str, dolma_corpus: Path, tmp_
     kills = 0
     for attempt in range(8):
         with subprocess.Popen([*command, "--jobs", str(1 + attempt % 2)], stdout=subprocess.DEVNULL) as run:
-            while not out.exists() and run.poll() is None:
+            while not (out / ".corpusfmt").exists() and run.poll() is None:
                 time.sleep(0.005)
             time.sleep(attempt * rng.uniform(0, 0.04))
             if run.poll() is None:
