@@ -3,8 +3,8 @@
     python benchmarks/shards.py                   100,000 shards of each, once
     python benchmarks/shards.py --shards 5000     a quick look
 
-CPU time is that of whole processes, one job, less that of the same command on a release of one shard. Memory has to stay
-the same. Files are made on the disk of the temporary folder, and are in the page cache when they are checked.
+CPU time is that of whole processes, one job, less that of the same command on a release of one shard. Files are made on the
+disk of the temporary folder, and are in the page cache when they are checked.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from corpusfmt.formats.oscar.headers import is_time
 from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
+from corpusfmt.io import keys
 from corpusfmt.io.keys import FEW_OF_A_SHARD
 from corpusfmt.model import Finding, Location, Problem
 from corpusfmt.rules import Grading, Judge
@@ -466,7 +467,7 @@ def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatc
         "ru/ru_meta_part_2.jsonl.gz:17",
         "ru/ru_meta_part_3.jsonl.gz:1",
     ]
-    monkeypatch.setattr(check, "FEW_OF_A_SHARD", 0)
-    assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings
-    monkeypatch.setattr(check, "FEW_OF_A_SHARD", 100)
-    assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings
+    for few in (0, 100):
+        monkeypatch.setattr(check, "FEW_OF_A_SHARD", few)
+        monkeypatch.setattr(keys, "FEW_OF_A_SHARD", few)
+        assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings

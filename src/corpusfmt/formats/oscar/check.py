@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import BinaryIO
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_stream, unreadable, within_limits
@@ -105,7 +106,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
         with within_limits(judge, shard.name), ExitStack() as closing:
             closing.callback(records.close)
             _check(shard, part, options, judge, records, closing)
-    return ShardResult(judge.tally, judge.coverage, records.few())
+    return ShardResult(judge.tally, judge.coverage, records.few)
 
 
 def _check(
@@ -230,55 +231,45 @@ def fingerprint_file(scratch: Path, part: Part, shard: int) -> Path:
 
 
 class _Records:
-    """Collects the record ids of a shard with the hashes of their headers."""
+    """Collects the record ids of a shard with the hashes of their headers, in files unless there are few."""
 
     def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
-        self.active = options.scratch is not None and "metadata" in shard.files and part.version != "1.0"
-        self._few = [array("Q"), array("Q"), array("Q")]
-        self._shard, self._part, self._scratch = shard.index, part, options.scratch
         self._keys: KeyWriter | None = None
+        if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
+            self._keys = KeyWriter(record_folder(options.scratch, part), shard.index)
+            self._place = fingerprint_file(options.scratch, part, shard.index)
+        self._headers = bytearray()
+        self._file: BinaryIO | None = None
         self._next_row = 0
+        #: The records of a small shard, which are not written, once this is closed.
+        self.few: FewRecords | None = None
+
+    @property
+    def active(self) -> bool:
+        return self._keys is not None
 
     def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
         """Add hashes of consecutive rows; skipped rows have no record id."""
-        if self._keys is None and first_row + len(ids) <= FEW_OF_A_SHARD:
-            self._take_few(ids, headers, first_row)
-            return
-        if self._keys is None:
-            self._keys = self._begin()
-        self._headers.write(bytes(8 * (first_row - self._next_row)))
-        self._keys.extend(ids, first_row)
-        self._headers.write(array("Q", headers).tobytes())
+        assert self._keys is not None
+        found = bytes(8 * (first_row - self._next_row)) + array("Q", headers).tobytes()
         self._next_row = first_row + len(ids)
-
-    def _take_few(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
-        few_ids, rows, few_headers = self._few
-        few_headers.extend([*[0] * (first_row - len(few_headers)), *headers])
-        few_ids.extend(ids)
-        rows.extend(range(first_row, first_row + len(ids)))
-
-    def _begin(self) -> KeyWriter:
-        """Return a writer for more than few records; what was taken so far is in the files."""
-        assert self._scratch is not None
-        folder = record_folder(self._scratch, self._part)
-        folder.mkdir(parents=True, exist_ok=True)
-        keys = KeyWriter(folder, self._shard)
-        self._headers = fingerprint_file(self._scratch, self._part, self._shard).open("wb")
-        ids, rows, headers = self._few
-        keys.add_few(FewKeys(self._shard, ids.tobytes(), rows.tobytes()))
-        self._headers.write(headers.tobytes())
-        self._next_row = len(headers)
-        return keys
-
-    def few(self) -> FewRecords | None:
-        """Return the records if there are only few."""
-        ids, rows, headers = self._few
-        if self._keys is not None or not rows:
-            return None
-        # An interrupt may have come after ids, before their rows.
-        return FewRecords(self._shard, ids[: len(rows)].tobytes(), rows.tobytes(), headers.tobytes())
+        if self._file is None and self._next_row > FEW_OF_A_SHARD:
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._place.open("wb")
+            self._file.write(self._headers)
+        if self._file is None:
+            self._headers += found
+        else:
+            self._file.write(found)
+        # Only now: an interrupt must leave no row without headers.
+        self._keys.extend(ids, first_row)
 
     def close(self) -> None:
-        if self._keys is not None:
-            self._keys.close()
-            self._headers.close()
+        if self._keys is None:
+            return
+        if self._file is None:
+            if keys := self._keys.take_few():
+                self.few = FewRecords(keys.shard, keys.hashes, keys.rows, bytes(self._headers))
+        else:
+            self._file.close()
+        self._keys.close()
