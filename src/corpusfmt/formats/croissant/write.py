@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from urllib.parse import quote
 
@@ -45,10 +45,12 @@ _PREFIXES = {
 def description(described: Described, version: str) -> Json:
     """Return a description: every file with its size and SHA-256, and the record sets. The distribution is on disk."""
     writer = _Writer(version)
-    distribution = OnDisk(map(writer.file_object, described.files))
-    for each in described.record_sets:
-        if each.includes:
-            distribution.append(writer.file_set(each))
+    prefixes: set[str] = set()
+    distribution = OnDisk[Json]()
+    file_sets = (writer.file_set(each) for each in described.record_sets if each.includes)
+    for part in chain(map(writer.file_object, described.files), file_sets):
+        prefixes |= _prefixes_in(part)
+        distribution.append(part)
     record_sets = [writer.record_set(each) for each in described.record_sets if each.fields]
     dataset = {
         "@type": "sc:Dataset",
@@ -56,18 +58,23 @@ def description(described: Described, version: str) -> Json:
         "conformsTo": writer.conforms_to(described.details),
         **described.details,
     }
-    context = _context(version, map(json.dumps, chain([dataset, record_sets], distribution)))
+    context = _context(version, prefixes | _prefixes_in(dataset) | _prefixes_in(record_sets))
     return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
 
 
-def _context(version: str, texts: Iterable[str]) -> Json:
+def _prefixes_in(part: object) -> set[str]:
+    """Return the prefixes of `_PREFIXES` that a part of a description uses."""
+    text = json.dumps(part)
+    return {prefix for prefix in _PREFIXES if f'"{prefix}:' in text}
+
+
+def _context(version: str, used: Collection[str]) -> Json:
     """Return the context of Appendix 1. That of 1.1 keeps the `https` of 1.0: by `http`, mlcroissant finds no Dataset."""
     context: Json = json.loads(resource("schemas", "croissant/1.0/context.jsonld").read_bytes())["@context"]
     if version != "1.0":
         terms = {name: context.pop(name) for name in list(context) if name not in (*_PREFIXES_FIRST, *_OLD_TERMS)}
         terms |= {name: f"cr:{name}" for name in _NEW_TERMS}
         context = {name: context[name] for name in _PREFIXES_FIRST} | dict(sorted(terms.items()))
-    used = {prefix for text in texts for prefix in _PREFIXES if f'"{prefix}:' in text}
     return context | {prefix: iri for prefix, iri in _PREFIXES.items() if prefix in used}
 
 
