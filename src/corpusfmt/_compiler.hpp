@@ -3,8 +3,9 @@
 #pragma once
 
 // A function that hardly ever runs: optimised for size, not speed. One that takes less time than a call: always inlined. And a request
-// for memory ahead of its use, for tables that are larger than the caches.
+// for memory ahead of its use, for tables that are larger than the caches. Vectors that any processor has.
 #if defined(__GNUC__) || defined(__clang__)
+namespace corpusfmt { using Bytes [[gnu::vector_size(16)]] = unsigned char; using Words [[gnu::vector_size(16)]] = unsigned long long; }
 #define CORPUSFMT_ONCE __attribute__((cold))
 #define CORPUSFMT_INLINE __attribute__((always_inline))
 #define CORPUSFMT_PREFETCH(address) __builtin_prefetch(address)

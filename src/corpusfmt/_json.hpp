@@ -18,8 +18,6 @@ constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x2
 // The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
 inline const char* end_of_plain_text(const char* at, const char* end) {
 #if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    using Bytes [[gnu::vector_size(16)]] = unsigned char;
-    using Words [[gnu::vector_size(16)]] = uint64_t;
     for (; end - at >= 16; at += 16) {
         Bytes bytes;
         std::memcpy(&bytes, at, sizeof(bytes));

@@ -38,7 +38,7 @@ class Buffer {
     Py_buffer view{};
 };
 
-// The interpreter lock is not held while this exists.
+// The interpreter lock is not held while this exists: to the end of a full expression, if it has no name.
 class Unlocked {
   public:
     Unlocked() = default;

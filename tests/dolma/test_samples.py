@@ -100,6 +100,22 @@ TEXTS = (
         "2024-01-31 12:00",
         "2024-01-31T12",
     ),
+    *(
+        "2024-01-31t12:00:00z",
+        "2024-01-31T12:00:00x",
+        "12345678901234567",
+        "1234567890123456e7",
+        "e" * 16,
+        "1234567 9012345t",
+    ),
+    *(
+        "0123456789ee4567890a",
+        "012345678901234a",
+        "0123456789eeeeeee",
+        "-1234567890123 a",
+        "01234567\\u0061 9012345",
+        "1" * 16 + "a",
+    ),
     *("0000-01-01T00:00:00Z", "2024-13-01", "2024-01-00", "20240131", "2024-35-7", "a" * 40, "1" * 40, "true\\"),
 )
 NUMBERS = (
@@ -157,10 +173,10 @@ def looked(data: bytes, glance: Any) -> tuple[Looked, Looked]:
     """Return what samples show of a block, where it is clean, and what all rows do."""
     sampled, noted = Look(), Look()
     noted.note(data, 1)
-    for _, piece in pieces(data, 1 << 62, sampled):
+    for _, piece in pieces(data, loading.BLOCK_BYTES):
         start, line = 0, 1
         while start < len(piece):
-            clean = glance(piece, start, sampled=True)
+            clean = glance(piece, start, sampled.room)
             end = start + clean.size if clean else piece.find(b"\n", start) + 1 or len(piece)
             if clean is None:
                 sampled.note(piece[start:end], line)
@@ -214,7 +230,7 @@ def test_each_text_counts_next_to_another(first: str) -> None:
 def test_of_rows_with_texts_that_are_json_one_tells_all() -> None:
     texts = [json.dumps({"part": f"en_{each}", "record": {"offset": each, "headers": ["é\n"]}}) for each in range(9)]
     data = "\n".join(_document("a", json.dumps(text)) for text in texts).encode()
-    clean = glance_at_documents(data, 0, sampled=True)
+    clean = glance_at_documents(data, 0, len(data))
     assert clean is None or clean.samples is None or len(clean.samples) == 1
 
 

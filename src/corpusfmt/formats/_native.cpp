@@ -140,14 +140,18 @@ inline Kind kind_of_number(std::string_view raw) {
     return (*odd == '-' || *odd == '+') && (odd[-1] | 0x20) == 'e' ? kUnsure : kText;
 }
 
-// Whether the first eight bytes are those of a word and not of a number: a letter other than e, and no escape.
-inline bool begins_like_word(std::string_view raw) {
-    uint64_t bytes;
-    if (raw.size() < sizeof(bytes)) return false;
-    std::memcpy(&bytes, raw.data(), sizeof(bytes));
-    const auto zeros = [](uint64_t word) { return (word - in_each_byte(1)) & ~word & in_each_byte(0x80); };  // and a 1 after one
-    const uint64_t letters = bytes << 1 & in_each_byte(0x80) & ~zeros((bytes | in_each_byte(0x20)) ^ in_each_byte('e'));
-    return (letters != 0) & (zeros(bytes ^ in_each_byte('\\')) == 0);
+// Whether the first bytes are certainly those of a word and not of a number or a time: a letter other than e and t, and no escape.
+inline bool begins_like_word([[maybe_unused]] std::string_view raw) {
+#if defined(__GNUC__)
+    if (Bytes bytes; raw.size() >= sizeof(bytes)) {
+        std::memcpy(&bytes, raw.data(), sizeof(bytes));
+        const auto lower = bytes | 0x20;
+        const auto letters = reinterpret_cast<Words>(((bytes & 0x40) != 0) & (lower != 'e') & (lower != 't'));
+        const auto escapes = reinterpret_cast<Words>(bytes == '\\');
+        return ((letters[0] | letters[1]) != 0) & ((escapes[0] | escapes[1]) == 0);
+    }
+#endif
+    return false;
 }
 
 inline std::string_view without_space(std::string_view raw) {  // nor escapes of space, at its beginning
@@ -168,8 +172,8 @@ CORPUSFMT_INLINE inline bool is_plain_text(std::string_view raw) {
 inline Kind kind_of_text(std::string_view raw) {
     if (raw.empty() || is_plain_text(raw)) return kText;
     const char first = raw[0];
-    if (is_digit(first) || (first == '-' && !begins_like_word(raw))) return kind_of_number(raw);
     const std::string_view start = raw.substr(0, first == 'N' ? 3 : 4), words = "true fals null NaN Infi -Inf", others = " [{\\";
+    if (is_digit(first) || (first == '-' && start != "-Inf")) return kind_of_number(raw);
     if (others.find(first) == others.npos) return words.find(start) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
     if (const auto bare = without_space(raw); bare.size() < raw.size()) return kind_of_text(bare) == kText ? kText : kUnsure;
     if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
@@ -646,11 +650,12 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
-// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`.
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. Samples, unless `room` is
+// negative, begin anew after the row with the byte that is so far from the start.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, bool sampled) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(end, sampled);
+    auto found = std::make_unique<Rows<Row>>(end, room >= 0);
     const char* at = lines.data();
     std::array<uint64_t, 16> recent{};  // shapes, by their first bits
     while (at < end) {
@@ -665,11 +670,16 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, bool sampled) {
         if (!is_read || found->parser.at() != end_of_row) break;
         found->rows.push_back(row);
         const uint64_t shape = found->parser.shape();
-        if (sampled && (shape == 0 || (recent[shape >> 60] != shape && found->known.insert(recent[shape >> 60] = shape).second))) {
+        if (found->parser.sampling && (shape == 0 || (recent[shape >> 60] != shape && found->known.insert(recent[shape >> 60] = shape).second))) {
             const auto begin = static_cast<unsigned long long>(at - lines.data());
             found->samples.push_back({shape, begin, begin + bytes.size()});
         }
         at = end_of_row + 1;
+        if (room < at - lines.data() && found->parser.sampling) {
+            found->known.clear();
+            recent = {};
+            room = PTRDIFF_MAX;
+        }
         found->end = std::min(static_cast<size_t>(at - lines.data()), lines.size());
     }
     return found->rows.empty() ? nullptr : std::move(found);
@@ -747,14 +757,10 @@ PyObject* columns_of(const Rows<Record>& found, std::string_view) {
 template <typename Row>
 PyObject* clean_columns(PyObject*, PyObject* arguments) {
     PyObject* object;
-    int sampled = 0;
+    Py_ssize_t room = -1;
     Buffer lines;
-    if (!PyArg_ParseTuple(arguments, "O|p", &object, &sampled) || !lines.open(object)) return nullptr;
-    std::unique_ptr<Rows<Row>> found;
-    {
-        const Unlocked unlocked;
-        found = clean_rows<Row>(lines.bytes(), sampled);  // Python ends all bytes with a zero
-    }
+    if (!PyArg_ParseTuple(arguments, "O|n", &object, &room) || !lines.open(object)) return nullptr;
+    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room));  // Python ends all bytes with a zero
     return found ? columns_of(*found, lines.bytes()) : Py_NewRef(Py_None);
 }
 
@@ -765,7 +771,7 @@ PyObject* texts(PyObject*, PyObject* arguments) {
     Py_ssize_t points, states;
     Buffer lines;
     if (!PyArg_ParseTuple(arguments, "Opy#y#Y", &object, &kept, &classes, &points, &next, &states, &scripts) || !lines.open(object)) return nullptr;
-    const auto found = clean_rows<Document>(lines.bytes(), false);
+    const auto found = clean_rows<Document>(lines.bytes(), -1);
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
     Measurer words(classes, next, PyByteArray_AsString(scripts));
     std::vector<uint64_t> columns(kUnits * found->rows.size());
@@ -807,9 +813,9 @@ PyObject* pairs_of(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, sampled=False) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
+    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, room=-1) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
     {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
-    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, sampled=False) -> (bytes read, then columns, shapes and samples), up to an odd one"},
+    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, room=-1) -> (bytes read, then columns, shapes and samples), up to an odd one"},
     {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},
     {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},

@@ -58,8 +58,16 @@ class Look:
                 self._end_row(len(line) + 1)
 
     def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples) -> None:
-        """Add whole rows by samples of them. Only the last row may end the block of the loader."""
+        """Add whole rows by samples of them, which were taken with the room there is.
+
+        A sample tells about the rows of its block of the loader alone. At most one block ends before the last row.
+        """
+        begin = 0
+        end_of_block = lines.find(b"\n", self.room) + 1
         for shape, start, end in samples:
+            if 0 < end_of_block <= start:
+                self._end_row(end_of_block)
+                begin, end_of_block = end_of_block, 0
             if shape in self._shapes or self._gap:
                 continue
             if shape and len(self._shapes) < _MOST_SHAPES:
@@ -68,7 +76,7 @@ class Look:
                 self._few = None
                 self._note_row(lines[start:end], first)
         self._rows += rows
-        self._end_row(len(lines) + (not lines.endswith(b"\n")))
+        self._end_row(len(lines) - begin + (not lines.endswith(b"\n")))
 
     def _note_shape(self, shape: int, line: bytes) -> bool:
         """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""

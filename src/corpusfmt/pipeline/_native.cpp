@@ -453,11 +453,7 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
         sections.push_back({static_cast<size_t>(input), held.back().items<uint64_t>(), size, static_cast<size_t>(words)});
     }
     if (PyErr_Occurred()) return nullptr;
-    std::map<size_t, std::vector<uint64_t>> found;
-    {
-        const Unlocked unlocked;
-        found = repetitions(sections);
-    }
+    const auto found = (Unlocked(), repetitions(sections));
     return as_list(found, [](const auto& each) {
         const auto& [input, lines] = each;
         return Py_BuildValue("nN", static_cast<Py_ssize_t>(input), as_bytes(lines));

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
 from corpusfmt.io.jsonlines import UNDECODABLE
+from corpusfmt.io.loading import BLOCK_BYTES
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Json
 
@@ -25,8 +26,10 @@ except ImportError:  # no wheel for this platform and no compiler: the same verd
 else:
     _BUILT = True
 
-# Bytes in one call: the intermediate values in `clean` fit a processor's cache.
-PIECE = 1 << 62 if _BUILT else 32 * 1024
+# Bytes in one call: a loader's block ends in it at most once before its last row, and the intermediate values in `clean` fit a
+# processor's cache.
+PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
+UNSAMPLED = -1
 
 
 class DocumentsGlance(Struct, frozen=True):
@@ -58,8 +61,11 @@ def _rows_to_try(data: bytes, start: int) -> bytes:
     return data[start : data.find(b"\n", start) + 1 or len(data)] if start else data
 
 
-def glance_at_documents(data: bytes, start: int = 0, *, sampled: bool = False) -> DocumentsGlance | None:
-    """Return the columns, `sampled` or not, of the first of whole lines from `start` on, or None if a rule may fire there."""
+def glance_at_documents(data: bytes, start: int = 0, room: int = UNSAMPLED) -> DocumentsGlance | None:
+    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
+
+    With the `room` of a loader's current block, see `io.looking`, they are sampled.
+    """
     if not _BUILT:
         data = _rows_to_try(data, start)
         doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
@@ -67,7 +73,7 @@ def glance_at_documents(data: bytes, start: int = 0, *, sampled: bool = False) -
         if clean is None:
             return None
         return DocumentsGlance(len(data), clean.ids, clean.sources, list(map(len, clean.texts)))
-    columns = _native.documents(memoryview(data)[start:], sampled)
+    columns = _native.documents(memoryview(data)[start:], room)
     return None if columns is None else DocumentsGlance(*columns)
 
 
@@ -116,10 +122,13 @@ def clean_text(line: bytes) -> bytes:
     return found[0]
 
 
-def glance_at_attributes(data: bytes, start: int = 0, *, sampled: bool = False) -> CleanAttributes | None:
-    """Return the columns, `sampled` or not, of the first of whole lines from `start` on, or None if a rule may fire there."""
+def glance_at_attributes(data: bytes, start: int = 0, room: int = UNSAMPLED) -> CleanAttributes | None:
+    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
+
+    With the `room` of a loader's current block, see `io.looking`, they are sampled.
+    """
     if not _BUILT:
         data = _rows_to_try(data, start)
         return None if _may_lose_digits(data) else clean_attributes(data)
-    columns = _native.attributes(memoryview(data)[start:], sampled)
+    columns = _native.attributes(memoryview(data)[start:], room)
     return None if columns is None else CleanAttributes(*columns)

@@ -11,7 +11,14 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes
-from corpusfmt.formats.dolma.glance import PIECE, DocumentsGlance, clean_text, glance_at_attributes, glance_at_documents
+from corpusfmt.formats.dolma.glance import (
+    PIECE,
+    UNSAMPLED,
+    DocumentsGlance,
+    clean_text,
+    glance_at_attributes,
+    glance_at_documents,
+)
 from corpusfmt.formats.dolma.rows import (
     CARRIAGE_RETURN,
     AttributesRow,
@@ -94,11 +101,11 @@ class DolmaFile(RowFile):
     def glances(self, block: Block, glance: Callable[..., _Glance | None]) -> Iterator[tuple[Block, _Glance] | Run]:
         """Yield the rows of a block: clean ones together, with what a glance shows of them, others as runs of equal ones."""
         line = block.line
-        for first, data in pieces(block.data, PIECE, self.look):
+        for first, data in pieces(block.data, PIECE):
             piece = Block(data, line, block.byte + first)
             start = 0
             while start < len(data):
-                clean = glance(data, start, sampled=self.look is not None)
+                clean = glance(data, start, UNSAMPLED if self.look is None else self.look.room)
                 if clean is None:
                     run = first_run(piece, line, start)
                     end = min(start + run.count * (len(run.data) + 1), len(data))

@@ -11,7 +11,6 @@ from msgspec import Struct
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.general import barred, broken_stream, too_long
 from corpusfmt.io.lines import Block, LongLine, blocks
-from corpusfmt.io.looking import Look
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.model import Fault, Location, Problem, Severity
@@ -145,14 +144,10 @@ def _found_codec(head: bytes, announced: Codec) -> str:
     return found
 
 
-def pieces(data: bytes, size: int, look: Look | None = None) -> Iterator[tuple[int, bytes]]:
-    """Split whole lines into pieces of about `size` bytes, also of whole lines; yield each with its offset.
-
-    Each piece is noted in `look` before the next one is made, which begins where its block does.
-    """
+def pieces(data: bytes, size: int) -> Iterator[tuple[int, bytes]]:
+    """Split whole lines into pieces of about `size` bytes, also of whole lines; yield each with its offset."""
     start = 0
     while start < len(data):
-        step = size if look is None else min(size, look.room)
-        end = data.find(b"\n", start + step) + 1 or len(data)
+        end = data.find(b"\n", start + size) + 1 or len(data)
         yield start, data[start:end]
         start = end
