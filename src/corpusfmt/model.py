@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
@@ -453,7 +453,7 @@ class Report(Struct):
     arguments: Json = field(default_factory=dict)
     results: Json = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
-    shards: list[Checked] = field(default_factory=list)
+    shards: Sequence[Checked] = ()
 
     @property
     def findings(self) -> list[Finding]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpusfmt.cli.bounds import limits_of
-from corpusfmt.cli.console import detail, summarise
+from corpusfmt.cli.console import detail, is_verbose, summarise
 from corpusfmt.cli.inputs import field_names, judged_by, maps_of, sample_size, settings_of
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
@@ -167,7 +167,7 @@ def checked(
 
 
 def _say_shards(report: Report) -> None:
-    for each in report.shards:
+    for each in report.shards if is_verbose() else ():
         detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,7 @@ class Cache(Struct, frozen=True):
     least: int = WORTH_KEEPING
     is_asked: bool = False
 
-    def for_run(self, fmt: Format, shards: Sequence[Shard], options: CheckOptions, engine: str | None) -> Kept | None:
+    def for_run(self, fmt: Format, shards: Iterable[Shard], options: CheckOptions, engine: str | None) -> Kept | None:
         """Return the entries for shards that are checked with these options, None if none of them can be kept.
 
         Raises `UsageError`.
@@ -37,8 +38,10 @@ class Cache(Struct, frozen=True):
         is_here = engine in {None, "serial", "processes"}
         # With a cache, a run would read less, and come to another end.
         is_counted = options.limits.max_total_bytes is not None
-        sizes = [shard.size for shard in shards if can_be_kept(shard)]
-        if not is_here or is_counted or not fmt.reads_only_its_files or not sizes or sum(sizes) < self.least:
+        if not is_here or is_counted or not fmt.reads_only_its_files:
+            return None
+        sizes = array("q", (shard.size for shard in shards if can_be_kept(shard)))
+        if not sizes or sum(sizes) < self.least:
             return None
         if fmt.name not in formats():  # asked last: it imports all formats
             return None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -38,6 +40,7 @@ from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.looking import Looked
+from corpusfmt.io.ondisk import Made, OnDisk
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
@@ -56,6 +59,8 @@ if TYPE_CHECKING:
 
 #: What chooses the shards of a sample, unless something else is asked for.
 SEED = 20181112
+# Most checked shards that a report has in memory.
+_MOST_IN_MEMORY = 256
 # Most shards of a sample that a report lists.
 _MOST_LISTED = 10_000
 #: A profile by its name or file, or several.
@@ -236,6 +241,28 @@ def examine(
     return examined
 
 
+class _CheckedShards:
+    """Which shards were checked: the first of some `positions`. Only the seconds that each took are in memory."""
+
+    def __init__(self, shards: Sequence[Shard], positions: Sequence[int]) -> None:
+        self._shards = shards
+        # Parts that are joined check nothing here, and have all.
+        self._positions = positions or range(len(shards))
+        self.seconds = array("d")
+
+    def __iter__(self) -> Iterator[Shard]:
+        return (self._shards[position] for position in self._positions[: len(self.seconds)])
+
+    def listed(self) -> Sequence[Checked]:
+        """Return them in the form of a report, which is made when it is asked for if they are many."""
+        made = Made(len(self.seconds), self._at)
+        return made if len(made) > _MOST_IN_MEMORY else list(made)
+
+    def _at(self, number: int) -> Checked:
+        files = self._shards[self._positions[number]].files
+        return Checked(tuple(entry.path for entry in files.values()), self.seconds[number])
+
+
 class _Run(Struct, frozen=True):
     """In what format something is checked, how, and by whom."""
 
@@ -290,7 +317,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     coverage.shards_total = len(plan.shards)
     is_stopped = _stops(run, plan.tally, manifest_judge.tally)
     positions = () if is_stopped else part.shards_here(shards)
-    sizes = [shards[position].size for position in positions]
+    sizes = array("q", (shards[position].size for position in positions))
     workers = run.jobs or default_jobs(sum(sizes), len(sizes))
     open_executor = executor_factory(run.engine, workers)
     scratch = options.scratch
@@ -300,17 +327,16 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         looked: dict[str, Looked] = {}
-        facts, checked, is_whole = _merged(run, plan, sample, results, release, looked)
+        checked = _CheckedShards(shards, positions)
+        facts, is_whole = _merged(run, plan, sample, results, release, looked, checked)
         checks.close()
         is_stopped = is_stopped or _stops(run, plan.tally)
-        coverage.sampled = sample.is_part(len(checked), len(plan.shards))
+        coverage.sampled = sample.is_part(len(checked.seconds), len(plan.shards))
         if part.judges and not is_stopped and not sample.counts:
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
         if is_whole and not is_stopped and not sample.counts:
-            _judge_files(
-                run, root, plan, shards[: len(checked)], looked, release, manifest_judge, open_executor, workers
-            )
+            _judge_files(run, root, plan, checked, looked, release, manifest_judge, open_executor, workers)
         part.keep(scratch, run.meter.read - before)
     if is_stopped:
         coverage.gap(".", _left(coverage, len(shards)), STOPPED)
@@ -318,7 +344,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
-    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
+    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked.listed())
 
 
 def _checks(
@@ -335,14 +361,20 @@ def _checks(
     known = options.grading.known
     # A baseline may be large: a worker gets only the part about its shard.
     alone = replace(options, grading=replace(options.grading, known={}, stops=run.fail_fast))
-    tasks = [(shard, known) for shard in shards] if len(shards) == 1 else _divided(known, shards)
-    wanted = frozenset(positions)
+    here = (shards[position] for position in positions)
+    tasks = ((shard, known) for shard in here) if len(shards) == 1 else _divided(known, here)
     kept = None
     if run.cache is not None and not sample.counts:
-        kept = run.cache.for_run(run.fmt, [shards[position] for position in positions], alone, run.engine)
+        kept = run.cache.for_run(run.fmt, (shards[position] for position in positions), alone, run.engine)
+    checking = deque[Shard]()
+
+    def started(task: tuple[Shard, Known]) -> tuple[Shard, Known]:
+        checking.append(task[0])
+        return task
+
     results = run_tasks(
         partial(_check_task, run.fmt.name, alone, hashing, kept, replace(sample, shards=())),
-        (task for position, task in enumerate(tasks) if position in wanted),
+        map(started, tasks),
         open_executor,
         window=workers * RESULTS_WAITING_A_WORKER,
         finished=shown.finished,
@@ -350,7 +382,8 @@ def _checks(
         gauge=shown.gauge,
         shared=options.scratch,
     )
-    for shard, outcome in zip((shards[position] for position in positions), results, strict=True):
+    for outcome in results:
+        shard = checking.popleft()
         yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
     if kept is not None:
         kept.trim()
@@ -360,7 +393,7 @@ def _judge_files(
     run: _Run,
     root: Entry,
     plan: Plan,
-    shards: Sequence[Shard],
+    checked: _CheckedShards,
     looked: Mapping[str, Looked],
     release: Release | None,
     manifest_judge: Judge,
@@ -382,14 +415,14 @@ def _judge_files(
     if release is not None:
         from corpusfmt.engine.release import hash_unread, judge_release  # noqa: PLC0415
 
-        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(shards if part.judges else ()))
+        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(checked if part.judges else ()))
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)
             if release.manifest is not None and part.judges:
                 judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
 
 
-def _paths(shards: Sequence[Shard]) -> Iterator[str]:
+def _paths(shards: Iterable[Shard]) -> Iterator[str]:
     return (entry.path for shard in shards for entry in shard.files.values())
 
 
@@ -400,27 +433,27 @@ def _merged(
     results: Iterator[Outcome],
     release: Release | None,
     looked: dict[str, Looked],
-) -> tuple[list[object], list[Checked], bool]:
-    """Take what the checks of a sample gave; return their facts, what was checked, and whether that is all.
+    checked: _CheckedShards,
+) -> tuple[OnDisk[object], bool]:
+    """Take what the checks of a sample gave; return their facts, and whether that is all.
 
-    What they have looked at goes into `looked`.
+    What they have looked at goes into `looked`, what was checked into `checked`.
     """
     fmt, coverage = run.fmt, plan.coverage
-    facts: list[object] = []
-    checked: list[Checked] = []
+    facts = OnDisk[object]()
     try:
         for shard, result in results:
             plan.tally.merge(result.tally)
             coverage.add(result.coverage)
             coverage.shards_seen += 1
-            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+            checked.seconds.append(result.seconds)
             looked.update(result.looked)
             if result.facts is not None:
                 facts.append(result.facts)
             if release is not None:
                 release.take(shard, result)
             if _stops(run, plan.tally):
-                return facts, checked, False
+                return facts, False
             if coverage.documents >= sample.most:
                 break
     except LimitReached as limit:
@@ -428,8 +461,8 @@ def _merged(
         reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(sample.shards):,} shards were read"
         judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
         plan.tally.merge(judge.tally)
-        return facts, checked, False
-    return facts, checked, True
+        return facts, False
+    return facts, True
 
 
 def _stops(run: _Run, *tallies: Tally) -> bool:
@@ -483,7 +516,7 @@ def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -
         report.unmatched = [*grading.unmatched([*fmt.rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
 
 
-def _divided(known: Known, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Known]]:
+def _divided(known: Known, shards: Iterable[Shard]) -> Iterator[tuple[Shard, Known]]:
     """Yield each shard with its known occurrences."""
     by_path: dict[str, dict[tuple[str, str], int]] = {}
     for key, count in known.items():

@@ -6,7 +6,7 @@ import os
 import tempfile
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Generic, TypeVar, overload
 
 import xxhash
@@ -90,6 +90,31 @@ def _pickler() -> type[ForkingPickler]:
     from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - small runs write nothing
 
     return ForkingPickler
+
+
+class Made(Sequence[T], Generic[T]):
+    """Items that are made from their indexes whenever they are asked for; pickled, they are a list."""
+
+    def __init__(self, number: int, make: Callable[[int], T]) -> None:
+        self._number = number
+        self._make = make
+
+    def __reduce__(self) -> tuple[type, tuple[list[T]]]:
+        return list, (list(self),)
+
+    def __len__(self) -> int:
+        return self._number
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._make, range(self._number))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        indexes = range(self._number)[index]
+        return self._make(indexes) if isinstance(indexes, int) else list(map(self._make, indexes))
 
 
 class Hashes:

@@ -240,5 +240,6 @@ def _judge_shared_keys(sets: Sequence[_AttributesSet], judge: Judge) -> None:
 
 def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOptions) -> None:
     """Judge the dataset as a whole: each (source, id) occurs once."""
-    if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards):
+    # A file of attributes without documents is the only shard of its plan.
+    if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards[:1]):
         judge_repeated(plan.shards, facts, options.scratch, judge, options)

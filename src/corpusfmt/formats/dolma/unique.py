@@ -75,18 +75,18 @@ def judge_repeated(
     shards: Sequence[Shard], few: Iterable[FewKeys], scratch: Path, judge: Judge, options: CheckOptions
 ) -> None:
     """Read every row again whose hash occurs twice, and judge those whose keys really are equal."""
-    by_index = {shard.index: shard for shard in shards}
     with closing(KeyWriter(scratch / _FOLDER, 0)) as together:
         for each in few:
-            if each.shard in by_index:  # a forged part of a report may name others
+            if 0 <= each.shard < len(shards):  # a forged part of a report may name others
                 together.add_few(each)
     first_with: dict[bytes, Location] = {}
     for batch in repeated_in_batches(scratch / _FOLDER):
         if not batch.continues:
             first_with.clear()
-        for shard, rows in batch.rows_by_shard():
-            for row, identity in _identities_at(by_index[shard], rows, options):
-                at = Location(by_index[shard].files[DOCUMENTS].path, row + 1, record=identity.id)
+        for index, rows in batch.rows_by_shard():
+            shard = shards[index]
+            for row, identity in _identities_at(shard, rows, options):
+                at = Location(shard.files[DOCUMENTS].path, row + 1, record=identity.id)
                 source = identity.source if isinstance(identity.source, str) else ""
                 first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
                 if first.line != at.line or first.path != at.path:

@@ -7,6 +7,7 @@ anything is reported, so a collision never becomes a finding. Candidates come in
 from __future__ import annotations
 
 import mmap
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -52,37 +53,58 @@ DUPLICATE_LINE = RULES.finding(
 def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: CheckOptions) -> None:
     """Check the dataset: duplicate lines in each language, record ids in each release."""
     scratch = options.scratch
-    shards = {shard.index: shard for shard in plan.shards if isinstance(shard.payload, Part)}
+    shards = plan.shards
     if scratch is None:
         judge.coverage.gap(".", "OSC309", "no scratch folder to compare lines in")
         judge.coverage.gap(".", "OSC602", "no scratch folder to compare record ids in")
         return
-    # A forged part of a report may name other shards.
-    few = {each.shard: each for each in facts if each.shard in shards}
-    _write_few(few, shards, scratch)
-    parts: dict[Path, Part] = {}
-    for shard in shards.values():
-        parts.setdefault(line_folder(scratch, shard.payload), shard.payload)
-        parts.setdefault(record_folder(scratch, shard.payload), shard.payload)
-    for folder in parts:
+    few = _write_few(facts, shards, scratch)
+    languages = array("l")
+    folders: dict[tuple[str, int], Path] = {}
+    for shard in shards:
+        part: Part = shard.payload
+        languages.append(part.language_index)
+        if ("lines", part.language_index) not in folders:
+            folders["lines", part.language_index] = line_folder(scratch, part)
+        if ("records", part.release_index) not in folders:
+            folders["records", part.release_index] = record_folder(scratch, part)
+    for (kind, _), folder in folders.items():
         if not folder.is_dir():
             continue
-        if folder.parent.name == "lines":
-            _judge_lines(folder, shards, judge, options)
+        if kind == "lines":
+            _judge_lines(folder, shards, languages, judge, options)
         else:
-            _judge_records(folder, scratch, shards, few, judge, options)
+            _judge_records(folder, shards, languages, _Suspicious(scratch, shards, languages, few), judge, options)
 
 
-def _write_few(few: Mapping[int, FewRecords], shards: Mapping[int, Shard], scratch: Path) -> None:
+class _Few(Struct):
+    """The record ids of small shards; `places` has for each shard where they are, or -1."""
+
+    facts: Sequence[FewRecords]
+    places: array[int]
+
+    def of(self, shard: int) -> FewRecords | None:
+        """Return the record ids of a shard, if it is a small one."""
+        place = self.places[shard]
+        return None if place < 0 else self.facts[place]
+
+
+def _write_few(facts: Sequence[FewRecords], shards: Sequence[Shard], scratch: Path) -> _Few:
     """Write the record ids of small shards next to those of others, all of a release at once."""
-    writers: dict[Path, KeyWriter] = {}
-    for each in few.values():
-        folder = record_folder(scratch, shards[each.shard].payload)
-        if folder not in writers:
-            writers[folder] = KeyWriter(folder, each.shard)
-        writers[folder].add_few(each)
+    few = _Few(facts, array("l", [-1]) * len(shards))
+    writers: dict[int, KeyWriter] = {}
+    for place, each in enumerate(facts):
+        # A forged part of a report may name other shards, or one twice.
+        if not 0 <= each.shard < len(shards) or few.places[each.shard] >= 0:
+            continue
+        few.places[each.shard] = place
+        part = shards[each.shard].payload
+        if part.release_index not in writers:
+            writers[part.release_index] = KeyWriter(record_folder(scratch, part), each.shard)
+        writers[part.release_index].add_few(each)
     for writer in writers.values():
         writer.close()
+    return few
 
 
 def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
@@ -104,7 +126,7 @@ class _Candidates(Struct, frozen=True):
     members: Sequence[Place]
 
 
-def _batches(groups: Iterable[Collection[Place]], shards: Mapping[int, Shard]) -> Iterator[list[_Candidates]]:
+def _batches(groups: Iterable[Collection[Place]], languages: Sequence[int]) -> Iterator[list[_Candidates]]:
     """Group candidates into batches that do not exceed the limit by much."""
     batch: list[_Candidates] = []
     size = 0
@@ -113,7 +135,7 @@ def _batches(groups: Iterable[Collection[Place]], shards: Mapping[int, Shard]) -
         heads: list[Place] = []
         while members := list(islice(places, _BATCH)):
             batch.append(_Candidates(heads, members))
-            heads = heads or (_heads(group, shards) if len(group) > _BATCH else [])
+            heads = heads or (_heads(group, languages) if len(group) > _BATCH else [])
             size += len(batch[-1].heads) + len(members)
             if size >= _BATCH:
                 yield batch
@@ -122,11 +144,11 @@ def _batches(groups: Iterable[Collection[Place]], shards: Mapping[int, Shard]) -
         yield batch
 
 
-def _heads(group: Collection[Place], shards: Mapping[int, Shard]) -> list[Place]:
+def _heads(group: Collection[Place], languages: Sequence[int]) -> list[Place]:
     """Return the first place of each language."""
     first: dict[int, Place] = {}
     for place in group:
-        first.setdefault(shards[place[0]].payload.language_index, place)
+        first.setdefault(languages[place[0]], place)
     return list(first.values())
 
 
@@ -135,7 +157,7 @@ def _places(batch: Iterable[_Candidates]) -> Iterator[Place]:
 
 
 def _read_again(
-    places: Iterable[Place], shards: Mapping[int, Shard], role: str, limit: int, value: Callable[[bytes], _Value]
+    places: Iterable[Place], shards: Sequence[Shard], role: str, limit: int, value: Callable[[bytes], _Value]
 ) -> dict[Place, tuple[_Value, Location]]:
     """Return `value` of the line at each place; each file is read once, up to the last place."""
     rows: dict[int, list[int]] = defaultdict(list)
@@ -171,9 +193,11 @@ def _lines_at(wanted: list[int], source: Source) -> Iterator[tuple[int, bytes, i
             row = next(upcoming, None)
 
 
-def _judge_lines(folder: Path, shards: Mapping[int, Shard], judge: Judge, options: CheckOptions) -> None:
+def _judge_lines(
+    folder: Path, shards: Sequence[Shard], languages: Sequence[int], judge: Judge, options: CheckOptions
+) -> None:
     sightings = Sightings()
-    for batch in _batches(repeated(folder), shards):
+    for batch in _batches(repeated(folder), languages):
         lines = _read_again(_places(batch), shards, "text", options.max_line_bytes, _line_key)
         for group in batch:
             first_of: dict[bytes, Location] = {}
@@ -197,15 +221,14 @@ def _line_key(line: bytes) -> tuple[bytes, str]:
 
 def _judge_records(
     folder: Path,
-    scratch: Path,
-    shards: Mapping[int, Shard],
-    few: Mapping[int, FewRecords],
+    shards: Sequence[Shard],
+    languages: Sequence[int],
+    suspicious: _Suspicious,
     judge: Judge,
     options: CheckOptions,
 ) -> None:
-    suspicious = _Suspicious(scratch, shards, few)
-    twins = _Twins(shards)
-    for batch in _batches(filter(suspicious, repeated(folder)), shards):
+    twins = _Twins(languages)
+    for batch in _batches(filter(suspicious, repeated(folder)), languages):
         records = _read_again(_places(batch), shards, "metadata", options.max_line_bytes, _record_of)
         for group in batch:
             twins.compare(group, records)
@@ -227,20 +250,22 @@ def _judge_records(
 class _Suspicious:
     """Tests whether places with equal record ids are suspicious: in the same language, or with different headers."""
 
-    def __init__(self, scratch: Path, shards: Mapping[int, Shard], few: Mapping[int, FewRecords]) -> None:
+    def __init__(self, scratch: Path, shards: Sequence[Shard], languages: Sequence[int], few: _Few) -> None:
         self._scratch = scratch
         self._shards = shards
-        self._fingerprints: dict[int, memoryview[int]] = {
-            shard: memoryview(each.headers).cast("Q") for shard, each in few.items()
-        }
+        self._languages = languages
+        self._few = few
+        self._fingerprints: dict[int, memoryview[int]] = {}
 
     def __call__(self, group: Collection[Place]) -> bool:
-        languages = {self._shards[shard].payload.language_index for shard, _ in group}
+        languages = {self._languages[shard] for shard, _ in group}
         if len(languages) < len(group):
             return True
         return len({self._fingerprint(shard, row) for shard, row in group}) > 1
 
     def _fingerprint(self, shard: int, row: int) -> int:
+        if few := self._few.of(shard):
+            return memoryview(few.headers).cast("Q")[row]
         if shard not in self._fingerprints:
             path = fingerprint_file(self._scratch, self._shards[shard].payload, shard)
             with path.open("rb") as file:
@@ -277,8 +302,8 @@ def _at_id(at: Location, identity: str) -> Location:
 class _Twins:
     """Compares the records of one id: `sightings` in a language, `other_headers` (place, first place, count) by path."""
 
-    def __init__(self, shards: Mapping[int, Shard]) -> None:
-        self._shards = shards
+    def __init__(self, languages: Sequence[int]) -> None:
+        self._languages = languages
         self.sightings = Sightings()
         self.other_headers: dict[str, tuple[Place, Place, int]] = {}
 
@@ -287,7 +312,7 @@ class _Twins:
         first_in_language: dict[tuple[str, int], Place] = {}
         for place in (*group.heads, *group.members):
             record, at = records[place]
-            language = self._shards[place[0]].payload.language_index
+            language = self._languages[place[0]]
             twin = first_in_language.setdefault((record.identity, language), place)
             first = first_of.setdefault(record.identity, place)
             if place in group.heads or place == first:
