@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from collections.abc import Callable
 from typing import Any
@@ -11,12 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusfmt.io import ondisk
-from corpusfmt.io.ondisk import Hashes, OnDisk
+from corpusfmt.io.ondisk import Blocks, Hashes, Made, OnDisk
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ondisk, "_MOST_IN_MEMORY", 3)
+    monkeypatch.setattr(ondisk, "_A_BLOCK", 3)
 
 
 def append(items: Any, chosen: random.Random) -> None:
@@ -68,6 +70,25 @@ def test_an_empty_place_has_no_item() -> None:
             found[8]
         found.put(place, str(place))
     assert found[:5] == ["0", "1", "2", "3", "4"]
+
+
+@given(st.lists(st.integers(), max_size=20), st.lists(st.integers(-20, 20), max_size=9))
+def test_blocks_and_made_items_are_those_of_a_list(expected: list[int], asked: list[int]) -> None:
+    blocks = Blocks[int]()
+    made = Made(len(expected), lambda index: blocks[index])
+    for item in expected:
+        blocks.append(item)
+        assert blocks[-1] == item
+    for found in (blocks, made):
+        assert list(found) == expected
+        assert (len(found), found[2:5], found[::-1]) == (len(expected), expected[2:5], expected[::-1])
+        for index in asked:
+            if -len(expected) <= index < len(expected):
+                assert found[index] == expected[index]
+            else:
+                with pytest.raises(IndexError):
+                    found[index]
+    assert pickle.loads(pickle.dumps(made)) == expected
 
 
 def test_hashes_are_of_texts() -> None:

@@ -40,7 +40,7 @@ from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.ondisk import Made, OnDisk
+from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.witness import witnessing
@@ -434,13 +434,13 @@ def _merged(
     release: Release | None,
     looked: dict[str, Looked],
     checked: _CheckedShards,
-) -> tuple[OnDisk[object], bool]:
+) -> tuple[Blocks[object], bool]:
     """Take what the checks of a sample gave; return their facts, and whether that is all.
 
     What they have looked at goes into `looked`, what was checked into `checked`.
     """
     fmt, coverage = run.fmt, plan.coverage
-    facts = OnDisk[object]()
+    facts = Blocks[object]()
     try:
         for shard, result in results:
             plan.tally.merge(result.tally)

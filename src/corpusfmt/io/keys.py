@@ -50,6 +50,7 @@ FEW_OF_A_SHARD = 16
 # Fewer keys are sorted and searched in less time than importing numpy takes.
 _FEW_TO_SORT = 1 << 13
 _FEW_TO_SEARCH = 1 << 17
+_PLACES_OF_A_HASH = 8
 
 
 def _has_numpy() -> bool:
@@ -101,11 +102,12 @@ class KeyWriter:
             self._spill()
 
     def add_few(self, few: FewKeys) -> None:
-        """Add the keys of a small shard, which has written none."""
-        self._hashes.frombytes(few.hashes)
-        self._positions.extend(few.shard << ROW_BITS | row for row in memoryview(few.rows).cast("Q"))
-        if len(self._hashes) >= _RUN_KEYS:
+        """Add the keys of a small shard, which has written none. Runs are small, too, so that none needs numpy."""
+        rows = memoryview(few.rows).cast("Q")
+        if self._hashes and len(self._hashes) + len(rows) > _FEW_TO_SORT:
             self._spill()
+        self._hashes.frombytes(few.hashes)
+        self._positions.extend(few.shard << ROW_BITS | row for row in rows)
 
     def take_few(self) -> FewKeys | None:
         """Return all keys if they are only few, which are then not written."""
@@ -350,18 +352,26 @@ def _groups_of_few(runs: Iterable[str]) -> Iterator[list[Place]]:
         pairs = Path(run).read_bytes()
         hashes.frombytes(pairs[: len(pairs) // 2])
         positions.frombytes(pairs[len(pairs) // 2 :])
-    if len(set(hashes)) == len(hashes):
+    if len(hashes) <= _FEW_TO_SORT and len(set(hashes)) == len(hashes):
         return
-    seen: set[int] = set()
-    twice: set[int] = set()
+    # A set of all hashes would take ten times as much as this table, in which most have a place of their own.
+    bits = (_PLACES_OF_A_HASH * len(hashes)).bit_length()
+    shift = 64 - bits
+    seen, shared = bytearray(1 << bits), set[int]()
     for key in hashes:
-        (twice if key in seen else seen).add(key)
-    groups: dict[int, list[int]] = {key: [] for key in sorted(twice)}
+        place = key >> shift
+        if seen[place]:
+            shared.add(place)
+        seen[place] = 1
+    if not shared:
+        return
+    groups: dict[int, list[int]] = {}
     for key, position in zip(hashes, positions, strict=True):
-        if key in groups:
-            groups[key].append(position)
-    for group in groups.values():
-        yield _places(group)
+        if key >> shift in shared:
+            groups.setdefault(key, []).append(position)
+    for _, group in sorted(groups.items()):
+        if len(group) > 1:
+            yield _places(group)
 
 
 def _places(group: Iterable[int]) -> list[Place]:

@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 _LENGTH_BYTES = 8
 _MOST_IN_MEMORY = 256
+_A_BLOCK = 128
 _NONE = -1
 
 
@@ -90,6 +91,66 @@ def _pickler() -> type[ForkingPickler]:
     from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - small runs write nothing
 
     return ForkingPickler
+
+
+class Blocks(Sequence[T], Generic[T]):
+    """Items that are read in order, for the most part: they are written in blocks, and that of the last one read stays in memory.
+
+    Reading them in another order takes much longer than that of an `OnDisk`.
+    """
+
+    def __init__(self, items: Iterable[T] = ()) -> None:
+        self._file: IO[bytes] | None = None
+        self._begins = array("q", [0])
+        self._last: list[T] = []
+        self._read: tuple[int, list[T]] = -1, []
+        for item in items:
+            self.append(item)
+
+    def __del__(self) -> None:
+        if self._file is not None:
+            self._file.close()
+
+    def append(self, item: T) -> None:
+        if len(self._last) == _A_BLOCK:
+            self._spill()
+        self._last.append(item)
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
+        self._file.seek(self._begins[-1])
+        self._file.write(_pickler().dumps(self._last))
+        self._begins.append(self._file.tell())
+        self._last = []
+
+    def __len__(self) -> int:
+        return (len(self._begins) - 1) * _A_BLOCK + len(self._last)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        indexes = range(len(self))[index]
+        return self._at(indexes) if isinstance(indexes, int) else list(map(self._at, indexes))
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self._at, range(len(self)))
+
+    def _at(self, index: int) -> T:
+        number, place = divmod(index, _A_BLOCK)
+        return self._block(number)[place]
+
+    def _block(self, number: int) -> list[T]:
+        if number == len(self._begins) - 1:
+            return self._last
+        if number != self._read[0]:
+            assert self._file is not None
+            begin, end = self._begins[number : number + 2]
+            self._file.seek(begin)
+            self._read = number, _pickler().loads(self._file.read(end - begin))
+        return self._read[1]
 
 
 class Made(Sequence[T], Generic[T]):

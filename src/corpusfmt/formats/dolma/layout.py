@@ -19,7 +19,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
-from corpusfmt.io.ondisk import OnDisk
+from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -226,9 +226,9 @@ class Placed(NamedTuple):
 class _Tree(Struct):
     """The files below a root, sorted by side."""
 
-    documents: list[Placed] = field(default_factory=list)
-    attributes: list[Placed] = field(default_factory=list)
-    neither: list[Entry] = field(default_factory=list)
+    documents: Blocks[Placed] = field(default_factory=Blocks)
+    attributes: Blocks[Placed] = field(default_factory=Blocks)
+    neither: Sequence[Placed] = ()
     empty_sets: list[str] = field(default_factory=list)
 
 
@@ -291,7 +291,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     wanted, entries = _entries(entry)
     tree = _sorted_out(entries, judge, wanted)
     pairs = _only(wanted, _paired(tree))
-    for neither in tree.neither:
+    for _, _, neither in tree.neither:
         # A plain .json file is as likely a configuration or a description.
         if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
             message, hint = "outside `documents` and `attributes`: not read", "move the file, or validate it alone"
@@ -374,7 +374,7 @@ def _both_sides(home: Entry, here: str, named: Entry | None = None) -> Iterator[
 def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: _Wanted) -> _Tree:
     """Sort entries by side, and judge the names of the wanted ones."""
     tree = _Tree()
-    anywhere: list[Placed] = []
+    anywhere = Blocks[Placed]()
     folders: dict[str, str] = {}  # below `attributes`, with no file seen yet
     unheard = Judge(RULES, Grading(), version=VERSION, path=".")
     for path, entry in entries:
@@ -405,10 +405,10 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         elif not _is_ours(path):
             anywhere.append(Placed("", path, entry))
     if tree.documents:
-        tree.neither = [placed.entry for placed in anywhere]
+        tree.neither = anywhere
         tree.empty_sets = [*folders.values()]
     else:
-        tree.documents = [placed for placed in anywhere if _has_fit_name(placed.entry, judge_of_all)]
+        tree.documents = Blocks(placed for placed in anywhere if _has_fit_name(placed.entry, judge_of_all))
     return tree
 
 
@@ -430,6 +430,9 @@ class _Pairs(Struct, frozen=True):
 
 def _paired(tree: _Tree) -> _Pairs:
     """Pair attributes with documents by path, and report files without a partner as missing or orphaned."""
+    documents = tree.documents
+    if not tree.attributes:
+        return _Pairs(Made(len(documents), lambda index: _shard(index, documents[index], {})), (), ())
     sets_of: dict[tuple[str, str], dict[str, Entry]] = {(each.base, each.rest): {} for each in tree.documents}
     set_names: defaultdict[str, set[str]] = defaultdict(set)
     unpaired = []
@@ -441,12 +444,13 @@ def _paired(tree: _Tree) -> _Pairs:
         set_name, path = split
         sets_of[each.base, path][set_name] = each.entry
         set_names[each.base].add(set_name)
-    missing, orphans = _unmatched(tree.documents, sets_of, set_names, unpaired) if tree.attributes else ((), ())
-    shards = OnDisk(
-        Shard(index, each.entry.path, _files(each.entry, sets_of[each.base, each.rest]), corpus=each.base)
-        for index, each in enumerate(tree.documents)
-    )
+    missing, orphans = _unmatched(documents, sets_of, set_names, unpaired)
+    shards = Blocks(_shard(index, each, sets_of[each.base, each.rest]) for index, each in enumerate(documents))
     return _Pairs(shards, missing, orphans)
+
+
+def _shard(index: int, documents: Placed, sets: dict[str, Entry]) -> Shard:
+    return Shard(index, documents.entry.path, _files(documents.entry, sets), corpus=documents.base)
 
 
 def _set_and_path(attributes: Placed, documents: dict[tuple[str, str], dict[str, Entry]]) -> tuple[str, str] | None:
