@@ -12,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusfmt.io import ondisk
-from corpusfmt.io.ondisk import Blocks, Hashes, Made, OnDisk
+from corpusfmt.io.ondisk import Blocks, ByName, Hashes, Made, OnDisk, in_order, joined, order_of
 
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ondisk, "_MOST_IN_MEMORY", 3)
     monkeypatch.setattr(ondisk, "_A_BLOCK", 3)
+    monkeypatch.setattr(ondisk, "_A_RUN", 4)
+    monkeypatch.setattr(ondisk, "_AT_A_TIME", 3)
 
 
 def append(items: Any, chosen: random.Random) -> None:
@@ -89,6 +91,31 @@ def test_blocks_and_made_items_are_those_of_a_list(expected: list[int], asked: l
                 with pytest.raises(IndexError):
                     found[index]
     assert pickle.loads(pickle.dumps(made)) == expected
+
+
+@given(st.lists(st.integers(0, 9), max_size=40))
+def test_many_items_are_sorted_as_few_are(items: list[int]) -> None:
+    numbered = list(enumerate(items))
+    assert list(in_order(iter(numbered), lambda each: each[1])) == sorted(numbered, key=lambda each: each[1])
+    found = OnDisk(items)
+    found.sort(order_of(-item for item in found))
+    assert list(found) == sorted(items, reverse=True)
+
+
+NAMED = st.lists(st.tuples(st.sampled_from(["", "a", "b", "é", "\udc80", "\U0001f600"]), st.integers()), max_size=20)
+
+
+@given(NAMED, NAMED)
+def test_values_by_name_are_those_of_a_dict_in_order(
+    first: list[tuple[str, int]], second: list[tuple[str, int]]
+) -> None:
+    expected, others = dict(sorted(dict(first).items())), dict(second)
+    found = ByName(first)
+    assert (dict(found), len(found), list(found)) == (expected, len(expected), list(expected))
+    assert (list(found.items()), list(found.values())) == (list(expected.items()), list(expected.values()))
+    assert "c" not in found
+    together = joined(found.items(), ByName(second).items())
+    assert list(together) == [(name, value, others.get(name)) for name, value in expected.items()]
 
 
 def test_hashes_are_of_texts() -> None:

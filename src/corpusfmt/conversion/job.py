@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,10 +44,10 @@ class Job(Struct, frozen=True):
         """The same for what one process does, after the shards have ended."""
         return replace(self, stages=replace(self.stages, array=None))
 
-    def fingerprint(self, shards: Sequence[Shard]) -> str:
+    def fingerprint(self, shards: Iterable[Shard]) -> str:
         """Return what the result of a task depends on: only tasks of changed files run again."""
         files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
-        return digest(*self.settings, [(file.path, file.size, file.version, read_as) for file, read_as in files])
+        return digest(*self.settings, ((file.path, file.size, file.version, read_as) for file, read_as in files))
 
     def reading(self, shard: Shard) -> Reading:
         """Return how to read a shard."""

@@ -18,7 +18,7 @@ from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
 from corpusfmt.hub.kinds import loadable
-from corpusfmt.io.ondisk import Hashes, OnDisk
+from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
@@ -161,12 +161,7 @@ def _on_disk(plan: Plan) -> OnDisk[Shard]:
     """Return the shards of a plan in order, which frees their memory."""
     shards = plan.shards if isinstance(plan.shards, OnDisk) else OnDisk(plan.shards)
     plan.shards = ()
-    folders: dict[str, str] = {}
-    keys = []
-    for shard in shards:
-        folder, stem, part = _order_of(name_of(shard))
-        keys.append((folders.setdefault(folder, folder), stem, part))
-    shards.sort(sorted(range(len(keys)), key=keys.__getitem__))
+    shards.sort(order_of(_order_of(name_of(shard)) for shard in shards))
     return shards
 
 

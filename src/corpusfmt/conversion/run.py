@@ -130,7 +130,7 @@ def convert(
         plan = way.plan(entry, reading)
     work = work_of(way, plan, options, cut_anew=size is not None)
     settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
-    workplace = Workplace.at(place, digest(*settings, [shard.name for shard in work.shards]), state)
+    workplace = Workplace.at(place, digest(*settings, (shard.name for shard in work.shards)), state)
     jobs = jobs_for(place, jobs, engine, state) or default_jobs(
         sum(shard.size for shard in work.shards), len(work.shards)
     )

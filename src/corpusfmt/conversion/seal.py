@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import posixpath
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 
 import msgspec
-from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
 from corpusfmt.conversion.job import Job
@@ -19,8 +20,8 @@ from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import Shard
 from corpusfmt.io.compress import CompressionName, FileFacts
-from corpusfmt.io.loading import Seen
-from corpusfmt.io.ondisk import OnDisk
+from corpusfmt.io.ondisk import ByName, in_order
+from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
@@ -71,71 +72,49 @@ def is_finished(job: Job, made_of: Json, shards: Sequence[Shard]) -> bool:
     return same and all(sizes.get(path) == size for path, size in sources.items())
 
 
-def _inputs(converted: Iterable[Converted]) -> OnDisk[Json]:
-    """Return the files of the source by path."""
-    paths: list[str] = []
-    inputs = OnDisk[Json]()
-    for each in converted:
-        for path, facts in each.read.items():
-            paths.append(path)
-            inputs.append({"name": path, **msgspec.to_builtins(facts)})
-    # Several tasks may read a file.
-    last = {path: index for index, path in enumerate(paths)} if len(set(paths)) < len(paths) else None
-    inputs.sort(sorted(range(len(paths)) if last is None else last.values(), key=paths.__getitem__))
-    return inputs
-
-
-def _files(converted: Iterable[Converted]) -> dict[str, FileFacts]:
-    """Return the files that tasks have written by path. Most have the same columns."""
-    files: dict[str, FileFacts] = {}
-    columns: dict[bytes, Seen | None] = {}
-    for each in converted:
-        for path, facts in each.files.items():
-            shared = columns.setdefault(msgspec.msgpack.encode(facts.columns), facts.columns)
-            files[path] = replace(facts, columns=shared)
-    return files
-
-
-def _seal_folders(workplace: Workplace, way: Way, files: dict[str, FileFacts]) -> None:
-    """Write what each folder has beside its data files, and add these files."""
-    folders: defaultdict[str, list[str]] = defaultdict(list)
-    for path in files:
-        folders[path.rpartition("/")[0]].append(path)
-    for folder, paths in sorted(folders.items()):
-        own = {path.rpartition("/")[2]: files[path] for path in paths}
-        for name, facts in way.writer.seal(workplace.destination / folder, own, workplace.state).items():
-            files[f"{folder}/{name}"] = facts
+def _sealed_folders(workplace: Workplace, way: Way, files: ByName[FileFacts]) -> Iterator[tuple[str, FileFacts]]:
+    """Write what each folder has next to its data files, and yield these files."""
+    write = way.writer.seal
+    if write is None:
+        return
+    places = ((*posixpath.split(path), facts) for path, facts in files.items())
+    for folder, some in groupby(in_order(places, itemgetter(0)), key=itemgetter(0)):
+        own = ByName((name, facts) for _, name, facts in some)
+        for name, facts in write(workplace.destination / folder, own, workplace.state).items():
+            yield f"{folder}/{name}", facts
 
 
 def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> int:
     """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
-    writer, root = way.writer, workplace.destination
-    files, inputs = _files(converted), _inputs(converted)
-    _seal_folders(workplace, way, files)
+    root = workplace.destination
+    data = ByName(each for result in converted for each in result.files.items())
+    files = ByName(chain(data.items(), _sealed_folders(workplace, way, data)))
+    # Several tasks may read a file.
+    read = ByName(each for result in converted for each in result.read.items())
+
+    def made() -> Json:
+        return {**made_of, "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in read.items())}
+
     card = existing_card(root / CARD)
     # Sources that changed since an earlier run may have become files of other names.
-    workplace.withdraw(workplace.published() - files.keys())
+    workplace.withdraw_others(files)
     workplace.see(files)
+    written = _about(way, root, files, made(), card)
+    sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in written.items()}
+    whole = ByName(chain(files.items(), sealed.items()))
+    publish_manifest(root, way.target_name, whole, made(), aside=workplace.state)
+    workplace.release()
+    return len(files)
+
+
+def _about(way: Way, root: Place, files: ByName[FileFacts], made: Json, card: str) -> dict[str, Iterable[bytes]]:
+    """Return the description and the card, which extends an earlier one."""
+    writer = way.writer
     # Of several corpora, the first one has the record sets; among the variants of a release it is the deduplicated one.
     below = min(posixpath.dirname(posixpath.dirname(path)) for path in files) if files and writer.by_language else ""
     describer = way.target.describers[way.target_version]
     # Not the name of the folder: the same conversion gives the same bytes wherever it is written.
-    description = described(
-        way.target_name,
-        describer,
-        files,
-        below,
-        root=root,
-        name=way.target_name,
-        made={**made_of, "inputs": iter(inputs)},
-        statistics={},
-    )
-    release = Release(
-        way.target_name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None
-    )
-    number = len(files)
-    written = {CARD: [card_of(release, card)], "croissant.json": pretty(description)}
-    files |= {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in written.items()}
-    publish_manifest(root, way.target_name, files, {**made_of, "inputs": inputs}, aside=workplace.state)
-    workplace.release()
-    return number
+    name = way.target_name
+    description = described(name, describer, files, below, root=root, name=name, made=made, statistics={})
+    release = Release(name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None)
+    return {CARD: [card_of(release, card)], "croissant.json": pretty(description)}

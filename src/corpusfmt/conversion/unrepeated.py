@@ -29,7 +29,7 @@ def unrepeated(
     job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], keys: Path
 ) -> OnDisk[Converted]:
     """Convert with unique names. Tasks with documents that repeat earlier names run twice."""
-    whole = digest([task.fingerprint for task in tasks])
+    whole = digest(task.fingerprint for task in tasks)
     repeats = job.workplace.state / "repeats" / whole
     fetch_folder(repeats)
     if not (repeats / WHOLE).exists():

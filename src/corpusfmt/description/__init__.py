@@ -55,6 +55,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.loading import HUGE, OFFSET, TEXTS, TIME, Columns, Seen
+from corpusfmt.io.ondisk import ByName, OnDisk
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of
 from corpusfmt.manifest.model import ListedFile, is_unlisted
@@ -178,7 +179,14 @@ def described_as(
             fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
         )
     document = _descriptions().write(described, version)
-    return document | {"distribution": list(document["distribution"])}, found.evidence
+    return _in_memory(document), found.evidence
+
+
+def _in_memory(value: Any) -> Any:
+    """Return a description with lists in place of what is on disk."""
+    if isinstance(value, dict):
+        return {name: _in_memory(each) for name, each in value.items()}
+    return list(map(_in_memory, value)) if isinstance(value, list | OnDisk) else value
 
 
 #: What describing writes.
@@ -269,7 +277,7 @@ def _corpus(
     ]
     release = _confirmed(release, files, prefix, rest)
     properties = (release.provenance if release is not None else {}) | properties
-    described = _described(fmt.describers[version], files, contents, name, properties)
+    described = _described(fmt.describers[version], ByName(files.items()), contents, name, properties)
     if release is not None:
         described = _annotated(described, fmt.describers[version], release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
@@ -308,7 +316,7 @@ def _annotated(described: Described, describer: Describer, release: Release) -> 
 def described(
     target: str,
     describer: Describer,
-    files: Mapping[str, FileFacts],
+    files: ByName[FileFacts],
     below: str = "",
     *,
     root: Place,
@@ -328,11 +336,11 @@ def described(
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root), begun=True), options).shards
         contents |= _contents(fmt, describer, shards[0], options, at_most=1)
-    listed = {
-        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
+    listed = ByName(
+        (path, ListedFile(facts.size, facts.sha256, documents=facts.documents))
         for path, facts in files.items()
-        if _is_below(path, below)
-    }
+        if facts.documents is not None and _is_below(path, below)
+    )
     release = Release(listed, made, statistics)
     if files and describer.language is None:
         known = (language for language, documents in release.documents_by_language.items() if documents)
@@ -347,7 +355,7 @@ def described(
 
 def _described(
     describer: Describer,
-    files: Mapping[str, FileFacts],
+    files: ByName[FileFacts],
     contents: Contents,
     name: str,
     details: Mapping[str, object],
@@ -356,14 +364,22 @@ def _described(
     derived: Json = {"description": describer.summary}
     if contents.languages:
         derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
-    paths = [path for path in sorted(files) if _is_below(path, below)]
+    paths = OnDisk(path for path in files if _is_below(path, below))
     record_sets = [each for each in describer.record_sets(paths, contents) if each.includes or each.data]
     counted = [
         replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
         for each in record_sets
     ]
-    listed = (FileOf(path, files[path]) for path in sorted(files))
-    return Described(name, listed, counted, derived | dict(details))
+    return Described(name, _Files(files), counted, derived | dict(details))
+
+
+class _Files(Struct, frozen=True):
+    """Files as they are described, each time anew: there may be a hundred thousand."""
+
+    facts: ByName[FileFacts]
+
+    def __iter__(self) -> Iterator[FileOf]:
+        return (FileOf(path, facts) for path, facts in self.facts.items())
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -12,14 +12,15 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from corpusfmt.description.features import features_of
-from corpusfmt.formats.describing import BCP_47, patterns
+from corpusfmt.formats.describing import BCP_47, Patterns
 from corpusfmt.formats.languages import LABEL, LABELS
 from corpusfmt.formats.parts import Loaded
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.loading import Seen
+from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.outputs import Place
 from corpusfmt.model import Json, UsageError
 
@@ -52,19 +53,50 @@ class Release(Struct, frozen=True):
     title: str
     summary: str
     source: str
-    files: Mapping[str, FileFacts]
+    files: ByName[FileFacts]
     loaded: Callable[[str], Loaded | None]
     default: str | None = None
 
 
 class _Config(Struct):
-    """Files that are loaded under one name."""
+    """Files that are loaded under one name, and what is known of all of them. `columns` are None if those of some are not."""
 
     rank: int
     name: str
     rows: str
     language: str = ""
-    paths: list[str] = []
+    first: str = ""
+    files: int = 0
+    size: int = 0
+    documents: int | None = None
+    by_line: bool = True
+    is_odd: bool = False
+    columns: Seen | None = field(default_factory=Seen)
+    patterns: Patterns = field(default_factory=Patterns)
+    globs: list[str] = []
+
+    @property
+    def kind(self) -> tuple[int, str, str, str]:
+        """What its files have in common."""
+        return self.rank, self.name, self.rows, self.language
+
+    def add(self, path: str, facts: FileFacts) -> None:
+        """Add a file."""
+        if not self.files:
+            self.first, self.documents = path, None if facts.documents is None else 0
+        self.files += 1
+        self.size += facts.size
+        if self.documents is not None:
+            self.documents += facts.documents or 0
+        self.by_line = self.by_line and facts.by_line
+        self.is_odd = self.is_odd or any(
+            step.startswith(("__", ".")) or _GLOB.search(step) is not None for step in path.split("/")
+        )
+        if facts.columns is None:
+            self.columns = None
+        elif self.columns is not None:
+            self.columns.add(facts.columns)
+        self.patterns.add(path)
 
 
 def card_of(release: Release, existing: str = "") -> bytes:
@@ -81,14 +113,14 @@ def card_of(release: Release, existing: str = "") -> bytes:
         **{name: block for name, block in head.items() if name not in _DERIVED},
         "language": _listed("language", languages),
         "size_categories": _listed("size_categories", [size]),
-        "configs": [line for each in configs for line in _lines_of_config(each, release)],
-        "dataset_info": [line for each in configs for line in _lines_of_features(each, release)],
+        "configs": [line for each in configs for line in _lines_of_config(each)],
+        "dataset_info": [line for each in configs for line in _lines_of_features(each)],
     }
     for name in ("configs", "dataset_info"):
         blocks[name] = blocks[name] and [f"{name}:", *blocks[name]]
     others = [name for name in head if name not in {*_FIRST, *_LAST}]
     properties = [line for name in (*_FIRST, *others, *_LAST) for line in blocks[name]]
-    section = "\n".join([_BEGIN, "", *_contents(configs, release), "", _END])
+    section = "\n".join([_BEGIN, "", *_contents(configs), "", _END])
     return "\n".join(["---", *properties, "---", _with_section(body, section, release)]).encode()
 
 
@@ -138,16 +170,20 @@ def _quoted(text: str) -> str:
 def _configs(release: Release) -> list[_Config]:
     """Return the configs: all documents first, then variants and languages, then further tables."""
     found: dict[str, _Config] = {}
-    for path, facts in sorted(release.files.items()):
-        table = release.loaded(path) if facts.size else None
-        if table is None:
-            continue
-        variant, language = _place(path.removeprefix(f"{table.root}/"))
-        for config in _configs_of(table, variant, language, is_default=release.default in {None, variant}):
+    for path, facts in release.files.items():
+        for config in _configs_at(path, facts, release):
             known = found.setdefault(config.name, config)
-            if (known.rank, known.rows, known.language) == (config.rank, config.rows, config.language):
-                known.paths.append(path)
+            if known.kind == config.kind:
+                known.add(path, facts)
+    _find_globs(found, release)
     return sorted(found.values(), key=lambda each: (each.rank, each.name))
+
+
+def _configs_at(path: str, facts: FileFacts, release: Release) -> Iterator[_Config]:
+    table = release.loaded(path) if facts.size else None
+    if table is not None:
+        variant, language = _place(path.removeprefix(f"{table.root}/"))
+        yield from _configs_of(table, variant, language, is_default=release.default in {None, variant})
 
 
 def _configs_of(table: Loaded, variant: str, language: str, *, is_default: bool) -> Iterator[_Config]:
@@ -173,16 +209,15 @@ def _place(path: str) -> tuple[str, str]:
     return ("", stem) if not folders and stem in LABELS else ("", "")
 
 
-def _lines_of_config(config: _Config, release: Release) -> Iterator[str]:
+def _lines_of_config(config: _Config) -> Iterator[str]:
     yield f"- config_name: {_quoted(config.name)}"
     if config.name == _DEFAULT:
         yield "  default: true"
-    files = [release.files[path] for path in config.paths]
-    if ".txt" in config.paths[0] and not all(facts.by_line for facts in files):
+    if ".txt" in config.first and not config.by_line:
         yield '  sample_by: "paragraph"'
     yield "  data_files:"
     yield "  - split: train"
-    first, *others = _globs(config.paths, release.files)
+    first, *others = config.globs
     if not others:
         yield f"    path: {_quoted(first)}"
         return
@@ -190,31 +225,53 @@ def _lines_of_config(config: _Config, release: Release) -> Iterator[str]:
     yield from (f"    - {_quoted(each)}" for each in (first, *others))
 
 
-def _globs(paths: Sequence[str], all_paths: Iterable[str]) -> list[str]:
-    """Return patterns that match exactly these paths: few ones if possible, else the paths themselves."""
-    folders: defaultdict[str, list[str]] = defaultdict(list)
-    for path in paths:
-        folders[posixpath.dirname(path)].append(path)
-    by_folder = [pattern for each in folders.values() for pattern in patterns(each)]
-    wanted = set(paths)
-    if not any(step.startswith(("__", ".")) or _GLOB.search(step) for path in paths for step in path.split("/")):
-        for globs in (patterns(paths), sorted(by_folder)):
-            matches = re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in globs)).fullmatch
-            if all((path in wanted) == bool(matches(path)) for path in all_paths):
-                return globs
-    return [_GLOB.sub(r"[\g<0>]", path) for path in paths]
+def _find_globs(configs: Mapping[str, _Config], release: Release) -> None:
+    """Find patterns that match exactly the files of each config: few ones if possible, else the paths themselves."""
+    usual = {name: each for name, each in configs.items() if not each.is_odd}
+    for each in usual.values():
+        each.globs = each.patterns.globs
+    several = _inexact(usual, release)
+    by_folder: defaultdict[tuple[str, str], Patterns] = defaultdict(Patterns)
+    for path, own in _sorted_out(several, release):
+        for each in own:
+            by_folder[each.name, posixpath.dirname(path)].add(path)
+    for each in several.values():
+        each.globs = sorted(glob for (name, _), found in by_folder.items() if name == each.name for glob in found.globs)
+    exact = usual.keys() - _inexact(several, release).keys()
+    listed = {name: each for name, each in configs.items() if name not in exact}
+    for each in listed.values():
+        each.globs = []
+    for path, own in _sorted_out(listed, release):
+        for each in own:
+            each.globs.append(_GLOB.sub(r"[\g<0>]", path))
 
 
-def _lines_of_features(config: _Config, release: Release) -> Iterator[str]:
-    columns = [facts.columns for facts in (release.files[path] for path in config.paths)]
-    whole = Seen()
-    for each in columns:
-        if each is None:
-            return
-        whole.add(each)
+def _inexact(configs: Mapping[str, _Config], release: Release) -> dict[str, _Config]:
+    """Return the configs whose patterns match other files, too, or not all of their own."""
+    matches = {
+        name: re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in each.globs)).fullmatch
+        for name, each in configs.items()
+    }
+    inexact = set()
+    for path, own in _sorted_out(configs, release):
+        names = {each.name for each in own}
+        inexact |= {name for name, match in matches.items() if (name in names) != bool(match(path))}
+    return {name: each for name, each in configs.items() if name in inexact}
+
+
+def _sorted_out(configs: Mapping[str, _Config], release: Release) -> Iterator[tuple[str, list[_Config]]]:
+    """Yield all files, each with those of some configs that it belongs to."""
+    for path, facts in release.files.items() if configs else ():
+        found = (config.kind for config in _configs_at(path, facts, release))
+        yield path, [configs[kind[1]] for kind in found if kind[1] in configs and configs[kind[1]].kind == kind]
+
+
+def _lines_of_features(config: _Config) -> Iterator[str]:
+    if config.columns is None:
+        return
     yield f"- config_name: {_quoted(config.name)}"
     yield "  features:"
-    yield from _yaml(features_of(whole), "  ")
+    yield from _yaml(features_of(config.columns), "  ")
 
 
 def _yaml(items: Sequence[Json], indent: str) -> Iterator[str]:
@@ -242,16 +299,14 @@ def _yaml_entry(key: str, value: str | Json | Sequence[Json], lead: str) -> Iter
 # ---- the text
 
 
-def _contents(configs: Sequence[_Config], release: Release) -> Iterator[str]:
+def _contents(configs: Sequence[_Config]) -> Iterator[str]:
     yield "## Contents"
     yield ""
     yield "| config | language | files | documents | bytes of files |"
     yield "|---|---|--:|--:|--:|"
     for each in configs:
-        files = [release.files[path] for path in each.paths]
-        documents = f"{sum(facts.documents or 0 for facts in files):,}" if files[0].documents is not None else ""
-        size = sum(facts.size for facts in files)
-        yield f"| `{each.name}` | {each.language} | {len(files):,} | {documents} | {size:,} |"
+        documents = "" if each.documents is None else f"{each.documents:,}"
+        yield f"| `{each.name}` | {each.language} | {each.files:,} | {documents} | {each.size:,} |"
     yield ""
     yield "## Loading"
     yield ""

@@ -6,7 +6,6 @@ marker has another fingerprint, or whose files are gone, runs again.
 
 from __future__ import annotations
 
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -35,7 +34,7 @@ from corpusfmt.io.mirror import (
     names_in,
     settle,
 )
-from corpusfmt.io.ondisk import Hashes, OnDisk
+from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import PARTIAL_PREFIX, publish_bytes
 from corpusfmt.model import Incomplete, Json
@@ -121,9 +120,9 @@ class Stages(Struct, frozen=True):
         tasks in this stage are removed.
         """
         self._keep_only(name, tasks)
-        heaviest = array("q", range(len(tasks)))
+        heaviest: Iterable[int] = range(len(tasks))
         if self.workers.jobs > 1 or self.array is not None:
-            heaviest = array("q", sorted(heaviest, key=lambda index: -weights[index]))
+            heaviest = order_of(-weight for weight in weights)
         count = [0, 0]
         total = sum(weights)
         results = OnDisk[R | Died](number=len(tasks))
@@ -267,7 +266,7 @@ class Stages(Struct, frozen=True):
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         folder = self.folder / name
         fetch_all(folder, _MARKED)
-        found = list(names_in(folder))
+        found = OnDisk(names_in(folder))
         if not found:
             return
         known = Hashes(each for task in tasks for each in (task.id, f"{task.id} {task.fingerprint}"))

@@ -21,8 +21,10 @@ from msgspec.structs import replace
 from corpusfmt.engine.arrays import Array, Member, Missing, Share
 from corpusfmt.engine.executors import placed
 from corpusfmt.engine.lease import LEASE_SECONDS, leased
+from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.lock import locked
 from corpusfmt.io.mirror import Mirror, at_the_same_time, local_copies, mirroring, new_folder
+from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
@@ -52,8 +54,23 @@ _BEFORE_A_MARK = {STATE, _LOCK, "array", "claim"}
 
 
 def digest(*parts: object) -> str:
-    """Return the SHA-256 of plain data, as a fingerprint."""
-    return hashlib.sha256(msgspec.json.encode(parts)).hexdigest()
+    """Return the SHA-256 of plain data, as a fingerprint; an iterator counts as a list of what it yields."""
+    found = hashlib.sha256()
+    for piece in _encoded(parts):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def _encoded(parts: Iterable[object]) -> Iterator[bytes]:
+    before = b"["
+    for part in parts:
+        yield before
+        if isinstance(part, Iterator):
+            yield from _encoded(part)
+        else:
+            yield msgspec.json.encode(part)
+        before = b","
+    yield b"]" if before == b"," else b"[]"
 
 
 class Workplace(Struct, frozen=True):
@@ -273,21 +290,29 @@ class Workplace(Struct, frozen=True):
         shutil.rmtree(folder, ignore_errors=True)
         return folder
 
-    def published(self) -> set[str]:
-        """Return the POSIX paths below the destination that runs have published, even if since removed."""
-        folder = self.state / "aside"
-        names = os.listdir(folder) if folder.is_dir() else ()
-        paths = (path for aside in chain([self.state], map(folder.joinpath, names)) for path in published(aside))
+    def published(self) -> Iterator[str]:
+        """Yield the POSIX paths below the destination that runs have published, even if since removed, in any order."""
+        paths = (path for aside in chain([self.state], self._asides()) for path in published(aside))
         if isinstance(self.destination, StorePath):
             prefix = f"{self.destination}/"
-            return {path.removeprefix(prefix) for path in map(str, paths) if path.startswith(prefix)}
+            yield from (path.removeprefix(prefix) for path in map(str, paths) if path.startswith(prefix))
+            return
         base = os.path.normpath(self.destination)
         inside = (path.relative_to(base) for path in paths if isinstance(path, Path) and path.is_relative_to(base))
-        return {path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,))}
+        yield from (path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,)))
+
+    def _asides(self) -> Iterator[Path]:
+        with suppress(FileNotFoundError), os.scandir(self.state / "aside") as found:
+            yield from (Path(each.path) for each in found)
+
+    def withdraw_others(self, kept: ByName[FileFacts]) -> None:
+        """Remove the files that runs have published, apart from some."""
+        found = ByName((path, None) for path in self.published())
+        self.withdraw(path for path, _, facts in joined(found.items(), kept.items()) if facts is None)
 
     def withdraw(self, paths: Iterable[str]) -> None:
         """Remove files below the destination, and folders that become empty."""
-        for path in sorted(paths):
+        for path in paths:
             target = self.destination / path
             if isinstance(target, StorePath):
                 target.remove()

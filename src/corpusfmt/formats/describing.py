@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from msgspec import Struct, field
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.languages import V2_LABELS
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, codec_of_name
 from corpusfmt.model import Document, Finding, Json
@@ -147,7 +148,7 @@ class Describer(Struct, frozen=True):
     """How corpora of one version of a format are described: a sentence, and record sets over files and contents."""
 
     summary: str
-    record_sets: Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]
+    record_sets: Callable[[Collection[str], Contents], Iterator[RecordSetOf]]
     #: Return the language of a file's documents by its path; None if only the documents show it.
     language: Callable[[str], str] | None = None
     #: The names of languages, if they are not BCP 47 tags.
@@ -169,7 +170,7 @@ class Describer(Struct, frozen=True):
 class Described(Struct, frozen=True):
     """A corpus to describe: its files, and its record sets. Sets of files without records have no fields.
 
-    `details` are properties of the dataset, copied unchanged.
+    `files` are iterated over more than once. `details` are properties of the dataset, copied unchanged.
     """
 
     name: str
@@ -207,7 +208,7 @@ class Descriptions(Struct, frozen=True):
 
     #: The versions to write, the default last.
     versions: Sequence[str]
-    #: Return a description in a version; its files may be on disk, as an `OnDisk`.
+    #: Return a description in a version; its files, and the data of record sets, are on disk, as an `OnDisk`.
     write: Callable[[Described, str], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
@@ -216,19 +217,33 @@ class Descriptions(Struct, frozen=True):
     is_good_version: Callable[[str], bool]
 
 
-def patterns(paths: Sequence[str]) -> list[str]:
-    """Return glob patterns that match the paths: one for each depth and suffix, with `*` for the parts that vary.
+class Patterns:
+    """Glob patterns that match paths: one for each depth and suffix, with `*` for the parts that vary.
 
     Only `*` is used, which crosses folders in some readers and not in others: `**` differs even more between them.
     """
-    alike: dict[tuple[int, str], list[str]] = {}
-    for path in paths:
+
+    def __init__(self) -> None:
+        self._alike: dict[tuple[int, str], list[str]] = {}
+
+    def add(self, path: str) -> None:
         suffix = _SUFFIXES.search(path)
         folders = ["*" if set(folder) & set("*?[") else folder for folder in path.split("/")[:-1]]
         kind = len(folders), suffix[0] if suffix else ""
-        known = alike.get(kind, folders)
-        alike[kind] = [one if one == other else "*" for one, other in zip(known, folders, strict=True)]
-    return sorted("/".join([*folders, f"*{suffix}"]) for (_, suffix), folders in alike.items())
+        known = self._alike.get(kind, folders)
+        self._alike[kind] = [one if one == other else "*" for one, other in zip(known, folders, strict=True)]
+
+    @property
+    def globs(self) -> list[str]:
+        return sorted("/".join([*folders, f"*{suffix}"]) for (_, suffix), folders in self._alike.items())
+
+
+def patterns(paths: Iterable[str]) -> list[str]:
+    """Return glob patterns that match the paths."""
+    found = Patterns()
+    for path in paths:
+        found.add(path)
+    return found.globs
 
 
 # OSCAR uses codes for a few languages that BCP 47 gives to others, or to none.
@@ -243,17 +258,17 @@ _FILE = FieldOf("file", "sc:Text", {}, "Path of the file")
 _LANGUAGE = FieldOf("language", "sc:Text", {}, "Language of its text")
 
 
-def files_of(paths: Sequence[str], contents: Contents, language: Callable[[str], str] | None = None) -> RecordSetOf:
+def files_of(paths: Iterable[str], contents: Contents, language: Callable[[str], str] | None = None) -> RecordSetOf:
     """Return the record set of files with texts, one a record, given in the description: no reader has to open them."""
     fields = [_FILE] if language is None else [_FILE, _LANGUAGE]
-    rows = [(path,) if language is None else (path, _tag(language(path))) for path in paths]
+    rows = OnDisk((path,) if language is None else (path, _tag(language(path))) for path in paths)
     counts = [count_of(name, number) for name, number in contents.records.items() if name in ("documents", "lines")]
     statistics = [record_count(len(rows)), *counts]
     summary = "The files with the texts, one a record"
     return RecordSetOf(FILES, summary, fields=fields, data=rows, key=[_FILE.name], statistics=statistics)
 
 
-def rows_of(paths: Sequence[str], contents: Contents, fields: Sequence[FieldOf]) -> RecordSetOf:
+def rows_of(paths: Collection[str], contents: Contents, fields: Sequence[FieldOf]) -> RecordSetOf:
     """Return the record set of documents in JSON Lines; if mlcroissant does not load them, that of the files."""
     found = typed(fields, contents)
     if not found or why_not_loaded(paths, contents):

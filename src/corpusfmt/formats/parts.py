@@ -77,8 +77,8 @@ class Writer(Struct, Generic[T], frozen=True):
     #: Return the path, below the root, of a folder of files (with by_language, of a language).
     folder: Callable[[str], str]
     #: Write the files that a folder needs besides its parts (a checksum list), using a folder for unfinished files; return
-    #: those files' facts by name.
-    seal: Callable[[Place, Mapping[str, FileFacts], Path], dict[str, FileFacts]]
+    #: those files' facts by name. None for formats without such files.
+    seal: Callable[[Place, Mapping[str, FileFacts], Path], dict[str, FileFacts]] | None = None
     #: Return the table that contains a file's rows by its path below the root; None for files next to the data.
     loaded: Callable[[str], Loaded | None] = lambda _path: None
     #: Return the writer for documents with attribute sets of these names: its folder is the root, its stems are paths. None

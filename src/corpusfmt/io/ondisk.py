@@ -6,8 +6,10 @@ import os
 import tempfile
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Generic, TypeVar, overload
+from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
+from itertools import chain, count, islice
+from operator import itemgetter
+from typing import IO, TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import xxhash
 
@@ -15,30 +17,66 @@ if TYPE_CHECKING:
     from multiprocessing.reduction import ForkingPickler
 
 T = TypeVar("T")
+R = TypeVar("R")
 
-_LENGTH_BYTES = 8
+_WORD_BYTES = 8
 _MOST_IN_MEMORY = 256
 _A_BLOCK = 128
-_NONE = -1
+# Items that are sorted in memory, and how many of each such run are read at one time while runs are merged.
+_A_RUN, _AT_A_TIME = 512, 4
+
+
+class _Scratch:
+    """A temporary file with objects, by the place where each begins; it ends with this process."""
+
+    def __init__(self) -> None:
+        self._file = _temporary()
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def append(self, item: object) -> int:
+        data = _pickler().dumps(item)
+        place = self._file.seek(0, os.SEEK_END)
+        self._file.write(len(data).to_bytes(_WORD_BYTES, "little"))
+        self._file.write(data)
+        return place
+
+    def __getitem__(self, place: int) -> Any:
+        self._file.seek(place)
+        size = int.from_bytes(self._file.read(_WORD_BYTES), "little")
+        return _pickler().loads(self._file.read(size))
+
+
+def _temporary() -> IO[bytes]:
+    return tempfile.TemporaryFile()
+
+
+def _pickler() -> type[ForkingPickler]:
+    from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - small runs write nothing
+
+    return ForkingPickler
 
 
 class OnDisk(Sequence[T], Generic[T]):
-    """Items by index, the last ones in memory; the file ends with this process. `number` is that of places that are empty at first."""
+    """Items by index, the last ones in memory. `number` is that of places that are empty at first."""
 
     def __init__(self, items: Iterable[T] = (), *, number: int = 0) -> None:
         self._in_memory: dict[int, T] = {}
-        self._begins = array("q", [_NONE]) * number
-        self._file: IO[bytes] | None = None
+        self._number = number
+        self._scratch: _Scratch | None = None
+        #: Where each item is in the scratch file, as 64-bit integers; all bits are 0 if there is none.
+        self._places: IO[bytes] | None = None
         for item in items:
             self.append(item)
 
     def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
+        if self._places is not None:
+            self._places.close()
 
     def append(self, item: T) -> None:
-        self._begins.append(_NONE)
-        self.put(len(self) - 1, item)
+        self._number += 1
+        self.put(self._number - 1, item)
 
     def put(self, index: int, item: T) -> None:
         """Fill an empty place, or replace the item there."""
@@ -48,26 +86,33 @@ class OnDisk(Sequence[T], Generic[T]):
 
     def sort(self, order: Iterable[int]) -> None:
         """Put the items in an order, given by their indexes."""
-        before = array("q", order)
-        self._in_memory = {new: self._in_memory[old] for new, old in enumerate(before) if old in self._in_memory}
-        self._begins = array("q", (self._begins[old] for old in before))
+        if self._places is None:
+            self._in_memory = {new: self._in_memory[old] for new, old in enumerate(order)}
+            self._number = len(self._in_memory)
+            return
+        self._spill()
+        places = _temporary()
+        # The order may come from the items themselves.
+        for old in order:
+            self._places.seek(old * _WORD_BYTES)
+            places.write(self._places.read(_WORD_BYTES).ljust(_WORD_BYTES, b"\0"))
+        self._places.close()
+        self._places, self._number = places, places.tell() // _WORD_BYTES
 
     def _spill(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
-        self._file.seek(0, os.SEEK_END)
+        if self._scratch is None or self._places is None:
+            self._scratch, self._places = _Scratch(), _temporary()
         for index, item in self._in_memory.items():
-            data = _pickler().dumps(item)
-            self._begins[index] = self._file.tell()
-            self._file.write(len(data).to_bytes(_LENGTH_BYTES, "little"))
-            self._file.write(data)
+            place = self._scratch.append(item)
+            self._places.seek(index * _WORD_BYTES)
+            self._places.write((place + 1).to_bytes(_WORD_BYTES, "little"))
         self._in_memory.clear()
 
     def __len__(self) -> int:
-        return len(self._begins)
+        return self._number
 
     def __iter__(self) -> Iterator[T]:
-        return (self[index] for index in range(len(self)))
+        return (self[index] for index in range(self._number))
 
     @overload
     def __getitem__(self, index: int) -> T: ...
@@ -75,22 +120,18 @@ class OnDisk(Sequence[T], Generic[T]):
     def __getitem__(self, index: slice) -> list[T]: ...
     def __getitem__(self, index: int | slice) -> T | list[T]:
         if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(len(self)))]
-        index = range(len(self))[index]
+            return [self[each] for each in range(*index.indices(self._number))]
+        index = range(self._number)[index]
         if index in self._in_memory:
             return self._in_memory[index]
-        if self._file is None or self._begins[index] == _NONE:
+        place = 0
+        if self._places is not None:
+            self._places.seek(index * _WORD_BYTES)
+            place = int.from_bytes(self._places.read(_WORD_BYTES), "little")
+        if self._scratch is None or not place:
             raise LookupError(f"no item was put at {index}")
-        self._file.seek(self._begins[index])
-        size = int.from_bytes(self._file.read(_LENGTH_BYTES), "little")
-        item: T = _pickler().loads(self._file.read(size))
+        item: T = self._scratch[place - 1]
         return item
-
-
-def _pickler() -> type[ForkingPickler]:
-    from multiprocessing.reduction import ForkingPickler  # noqa: PLC0415 - small runs write nothing
-
-    return ForkingPickler
 
 
 class Blocks(Sequence[T], Generic[T]):
@@ -178,11 +219,102 @@ class Made(Sequence[T], Generic[T]):
         return self._make(indexes) if isinstance(indexes, int) else list(map(self._make, indexes))
 
 
+class ByName(Mapping[str, T], Generic[T]):
+    """Values by name, in the order of names; of a name that occurs several times, the last value."""
+
+    def __init__(self, items: Iterable[tuple[str, T]]) -> None:
+        found = _last_of_each(in_order(items, itemgetter(0)))
+        few = list(islice(found, _A_RUN))
+        self._items: Sequence[tuple[str, T]] = few if len(few) < _A_RUN else Blocks(chain(few, found))
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, _ in self._items)
+
+    def __getitem__(self, name: str) -> T:
+        index = bisect_left(self._items, name, key=itemgetter(0))
+        if index < len(self._items):
+            found, value = self._items[index]
+            if found == name:
+                return value
+        raise KeyError(name)
+
+    def items(self) -> ItemsView[str, T]:
+        return _Items(self)
+
+    def values(self) -> ValuesView[T]:
+        return _Values(self)
+
+    def pairs(self) -> Iterator[tuple[str, T]]:
+        return iter(self._items)
+
+
+# Those of a mapping look up each name.
+class _Items(ItemsView[str, T]):
+    _mapping: ByName[T]
+
+    def __iter__(self) -> Iterator[tuple[str, T]]:
+        return self._mapping.pairs()
+
+
+class _Values(ValuesView[T]):
+    _mapping: ByName[T]
+
+    def __iter__(self) -> Iterator[T]:
+        return (value for _, value in self._mapping.pairs())
+
+
+def _last_of_each(items: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
+    """Yield the last item of each name; equal names follow each other."""
+    before = None
+    for item in items:
+        if before is not None and before[0] != item[0]:
+            yield before
+        before = item
+    if before is not None:
+        yield before
+
+
+def joined(left: Iterable[tuple[str, T]], right: Iterable[tuple[str, R]]) -> Iterator[tuple[str, T, R | None]]:
+    """Yield the names and values of one side with the value of each name on the other; both are in the order of names."""
+    others = iter(right)
+    other = next(others, None)
+    for name, value in left:
+        while other is not None and other[0] < name:
+            other = next(others, None)
+        yield name, value, other[1] if other is not None and other[0] == name else None
+
+
+def in_order(items: Iterable[T], key: Callable[[T], Any]) -> Iterator[T]:
+    """Yield items sorted by a key; few are in memory at any time."""
+    from heapq import merge  # noqa: PLC0415
+
+    left = iter(items)
+    run = sorted(islice(left, _A_RUN), key=key)
+    if len(run) < _A_RUN:
+        yield from run
+        return
+    scratch = _Scratch()
+    runs = []
+    while run:
+        places = [scratch.append(run[first : first + _AT_A_TIME]) for first in range(0, len(run), _AT_A_TIME)]
+        runs.append(chain.from_iterable(map(scratch.__getitem__, array("q", places))))
+        run = sorted(islice(left, _A_RUN), key=key)
+    yield from merge(*runs, key=key)
+
+
+def order_of(keys: Iterable[Any]) -> Iterator[int]:
+    """Yield the indexes of keys in the order of the keys; equal keys keep theirs."""
+    return (index for _, index in in_order(zip(keys, count()), itemgetter(0)))
+
+
 class Hashes:
     """Texts by their hashes: eight bytes each."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._sorted = array("Q", sorted(map(_hashed, texts)))
+        self._sorted = array("Q", in_order(map(_hashed, texts), int))
 
     def __contains__(self, text: str) -> bool:
         wanted = _hashed(text)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, named_format
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.publish import publish_pieces
@@ -25,39 +26,34 @@ _ROLES = (
 )
 
 
-def listed(
-    files: Mapping[str, FileFacts], shards: Sequence[Shard], documents: Mapping[str, int | None]
-) -> dict[str, ListedFile]:
-    """Return the entries of files with known sizes and digests; `documents` are by the first file of a shard."""
-    data = {path: (role, corpus) for path, role, corpus in _of_shards(shards)}
-    return {
-        path: ListedFile(facts.size, facts.sha256, *_role(path, data, documents.get(path)))
-        for path, facts in files.items()
-    }
+def listed(files: ByName[FileFacts], shards: Iterable[Shard]) -> ByName[ListedFile]:
+    """Return the entries of files with known sizes and digests; documents are those of the first file of a shard."""
+    planned = ByName((entry.path, (role, each.corpus)) for each in shards for role, entry in each.files.items())
+    return ByName(
+        (
+            path,
+            ListedFile(facts.size, facts.sha256, _role(path, facts, place), facts.documents, place[1] if place else ""),
+        )
+        for path, facts, place in joined(files.items(), planned.items())
+    )
 
 
-def _role(path: str, data: Mapping[str, tuple[str, str]], documents: int | None) -> tuple[str, int | None, str]:
-    role, corpus = data.get(path) or ("", "")
+def _role(path: str, facts: FileFacts, place: tuple[str, str] | None) -> str:
+    if place is not None and place[0]:
+        return place[0]
     named = next((kind for pattern, kind in _ROLES if pattern.fullmatch(path)), "other")
-    return role or ("data" if documents is not None else named), documents, corpus
-
-
-def _of_shards(shards: Sequence[Shard]) -> Iterator[tuple[str, str, str]]:
-    for shard in shards:
-        for role, entry in shard.files.items():
-            yield entry.path, role, shard.corpus
+    return "data" if facts.documents is not None else named
 
 
 def publish_manifest(
-    root: Place, target: str, files: Mapping[str, FileFacts], made_of: Json, *, aside: Path | None = None
+    root: Place, target: str, files: ByName[FileFacts], made_of: Json, *, aside: Path | None = None
 ) -> None:
     """Write the manifest of the files written below a folder, in a format like `oscar-1.1` or an unknown one.
 
     The inputs in `made_of` may be an iterable, since there may be a hundred thousand.
     """
     name, version, shards = _planned(root, target)
-    documents = {path: facts.documents for path, facts in files.items()}
-    pieces = pieces_of(listed(files, shards, documents), made_of, name, version, rules_of(name, version))
+    pieces = pieces_of(listed(files, shards), made_of, name, version, rules_of(name, version))
     publish_pieces(root / NAME, pieces, aside=aside)
 
 
@@ -70,7 +66,7 @@ def rules_of(name: str, version: str) -> RuleSetOf | None:
     return rule_set_of((*RULES, *fmt.rules), version)
 
 
-def _planned(root: Place, target: str) -> tuple[str, str, Sequence[Shard]]:
+def _planned(root: Place, target: str) -> tuple[str, str, Iterable[Shard]]:
     """Return the name and version of a format, and its shards in a folder; none for an unknown format."""
     try:
         fmt, version = named_format(target)

@@ -95,26 +95,21 @@ def by_bytes(paths: Iterable[str]) -> list[str]:
     return sorted(paths)
 
 
-def tree_digest(digests: Mapping[str, str]) -> str:
-    """Return the SHA-256 of the output of `sha256sum` for all files, sorted by the bytes of their paths.
+def tree_of(files: Iterable[tuple[str, ListedFile]]) -> Tree:
+    """Return the digest of files, given in the order of their paths, and their sums.
 
-    It covers names and contents, and common tools can compute it.
+    The digest is the SHA-256 of the output of `sha256sum` for all files, sorted by the bytes of their paths: it covers names
+    and contents, and common tools can compute it.
     """
     whole = sha256()
-    for path in by_bytes(digests):
+    number = size = documents = 0
+    for path, each in files:
         escaped = path.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
-        whole.update(f"{chr(92) if escaped != path else ''}{digests[path]}  {escaped}\n".encode())
-    return whole.hexdigest()
-
-
-def tree_of(files: Mapping[str, ListedFile]) -> Tree:
-    """Return the digest of files, and their sums."""
-    return Tree(
-        tree_digest({path: each.sha256 for path, each in files.items()}),
-        len(files),
-        sum(each.size for each in files.values()),
-        sum(each.documents or 0 for each in files.values()),
-    )
+        whole.update(f"{chr(92) if escaped != path else ''}{each.sha256}  {escaped}\n".encode())
+        number += 1
+        size += each.size
+        documents += each.documents or 0
+    return Tree(whole.hexdigest(), number, size, documents)
 
 
 def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
@@ -127,7 +122,6 @@ def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
 def pieces_of(
     files: Mapping[str, ListedFile], made_of: Json, format_name: str, version: str, rules: RuleSetOf | None = None
 ) -> Iterator[bytes]:
-    """Yield a manifest in its written form; `made_of` is its further content about a release, by name."""
-    head = Head(SCHEMA, tree_of(files), format_name, version, UNLISTED, rules)
-    listed = {path: files[path] for path in by_bytes(files)}
-    return pretty({**msgspec.to_builtins(head), **made_of, "files": listed})
+    """Yield a manifest in its written form: `files` in the order of their paths, and in `made_of` what else it says, by name."""
+    head = Head(SCHEMA, tree_of(files.items()), format_name, version, UNLISTED, rules)
+    return pretty({**msgspec.to_builtins(head), **made_of, "files": files})

@@ -133,7 +133,7 @@ def check_sums(manifest: Manifest, judge: Judge, path: str = NAME) -> None:
     """Report wrong sums over a release, after its entries have been verified."""
     if manifest.unusable:
         return
-    said, found = manifest.head.tree, tree_of(manifest.files)
+    said, found = manifest.head.tree, tree_of(sorted(manifest.files.items()))
     if said.sha256 != found.sha256:
         message = f"the tree digest of the entries is `{found.sha256}`, expected `{said.sha256}`"
         judge.report(TREE_MISMATCH, Problem(message, Location(path, pointer="/tree/sha256"), _HINT))

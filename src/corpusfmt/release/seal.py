@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.release import Release, judge_entries
@@ -15,6 +16,7 @@ from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.claims import check_claims
@@ -110,7 +112,7 @@ def _sealed(examined: Examined, release: Release, before: Manifest | None) -> tu
     made_of = _made_of(before, files)
     rules = rules_of(examined.format, examined.version)
     data = b"".join(pieces_of(files, made_of, examined.format, examined.version, rules))
-    return Manifest(Head(SCHEMA, tree_of(files), examined.format, examined.version), files, made_of), data
+    return Manifest(Head(SCHEMA, tree_of(files.items()), examined.format, examined.version), files, made_of), data
 
 
 def _folder(path: str | Path) -> Path:
@@ -144,8 +146,10 @@ def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
         if path not in release.read:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")
-    facts = {path: release.read[path] for path in release.found.files}
-    return listed(facts, examined.shards, release.documents)
+    facts = ByName(
+        (path, replace(release.read[path], documents=release.documents.get(path))) for path in release.found.files
+    )
+    return dict(listed(facts, examined.shards).items())
 
 
 def _manifest_at(root: Path) -> Manifest | None:

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from corpusfmt._resources import resource
 from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf, Statistic
-from corpusfmt.io.ondisk import OnDisk
+from corpusfmt.io.ondisk import ByName, OnDisk
 from corpusfmt.io.paths import is_uri
 from corpusfmt.model import Json
 
@@ -43,8 +43,11 @@ _PREFIXES = {
 
 
 def description(described: Described, version: str) -> Json:
-    """Return a description: every file with its size and SHA-256, and the record sets. The distribution is on disk."""
-    writer = _Writer(version)
+    """Return a description: every file with its size and SHA-256, and the record sets.
+
+    The distribution and the data of record sets are on disk.
+    """
+    writer = _Writer(version, described.files)
     prefixes: set[str] = set()
     distribution = OnDisk[Json]()
     file_sets = (writer.file_set(each) for each in described.record_sets if each.includes)
@@ -64,8 +67,9 @@ def description(described: Described, version: str) -> Json:
 
 def _prefixes_in(part: object) -> set[str]:
     """Return the prefixes of `_PREFIXES` that a part of a description uses."""
-    text = json.dumps(part)
-    return {prefix for prefix in _PREFIXES if f'"{prefix}:' in text}
+    found: set[str] = set()
+    text = json.dumps(part, default=lambda on_disk: found.update(*map(_prefixes_in, on_disk)))
+    return found | {prefix for prefix in _PREFIXES if f'"{prefix}:' in text}
 
 
 def _context(version: str, used: Collection[str]) -> Json:
@@ -81,8 +85,10 @@ def _context(version: str, used: Collection[str]) -> Json:
 class _Writer:
     """Gives each part of a description its own identifier."""
 
-    def __init__(self, version: str) -> None:
+    def __init__(self, version: str, files: Iterable[FileOf]) -> None:
         self.version = version
+        #: The identifiers of files that are named by their paths only: no two of these are equal.
+        self._of_paths = ByName((_iri_of("", each.path), None) for each in files if _is_named_by_path(each))
         self._ids: set[str] = set()
         #: The identifiers of files that differ from their paths.
         self._renamed: dict[tuple[str, str, int], str] = {}
@@ -100,14 +106,14 @@ class _Writer:
 
     def _id(self, wanted: str) -> str:
         found, number = wanted, 2
-        while found in self._ids:
+        while found in self._ids or found in self._of_paths:
             found, number = f"{wanted}-{number}", number + 1
         self._ids.add(found)
         return found
 
     def file_object(self, file: FileOf) -> Json:
         wanted = _iri_of(file.container, file.path)
-        identifier = self._id(wanted)
+        identifier = wanted if _is_named_by_path(file) else self._id(wanted)
         if identifier != wanted:
             self._renamed[file.container, file.path, file.number] = identifier
         facts = {"contentSize": f"{file.facts.size} B"} if file.facts else {}
@@ -147,7 +153,7 @@ class _Writer:
         self._firsts[records.name] = fields[0]["@id"]
         named = {each.name: made["@id"] for each, made in zip(records.fields, fields, strict=True)}
         key = [{"@id": named[name]} for name in records.key]
-        rows = [dict(zip(named.values(), row, strict=True)) for row in records.data]
+        rows = OnDisk(dict(zip(named.values(), row, strict=True)) for row in records.data)
         return {
             "@type": "cr:RecordSet",
             "@id": identifier,
@@ -219,6 +225,10 @@ class _Writer:
             | ({"equivalentProperty": statistic.equivalent} if statistic.equivalent else {})
             | {"value": statistic.value}
         )
+
+
+def _is_named_by_path(file: FileOf) -> bool:
+    return not file.container and not file.number
 
 
 def _iri_of(container: str, path: str) -> str:

@@ -50,7 +50,6 @@ DOLMA = Writer(
     names=names,
     by_language=False,
     folder=lambda name: f"{DOCUMENTS}/{name}" if name else DOCUMENTS,
-    seal=lambda _folder, _files, _aside: {},
     loaded=_loaded,
     with_sets=_with_sets,
     key=_key,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats.columns import best_columns
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
@@ -12,7 +12,7 @@ from corpusfmt.formats.sniff import first_row
 from corpusfmt.io.paths import Entry
 
 
-def _record_sets(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
     fields = [FieldOf(name, "sc:Text", {"column": name}, "Text of the document") for name in contents.columns or {}]
     yield rows_of(paths, contents, fields)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from msgspec.structs import replace
 
@@ -41,13 +41,13 @@ _METADATA_FIELDS = (
 _COUNTED = {"text": "lines", "metadata": "metadata"}
 
 
-def _text(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
-    yield files_of([path for path in paths if path.endswith(".txt.gz")], contents, language_in)
+def _text(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+    yield files_of((path for path in paths if path.endswith(".txt.gz")), contents, language_in)
 
 
-def _text_and_metadata(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _text_and_metadata(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
     yield from _text(paths, contents)
-    metadata = patterns([path for path in paths if path.endswith(".jsonl.gz")])
+    metadata = patterns(path for path in paths if path.endswith(".jsonl.gz"))
     summary = "The metadata, one record per document, in the order of the text"
     yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", typed(_METADATA_FIELDS, contents))
 

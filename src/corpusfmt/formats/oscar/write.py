@@ -7,7 +7,7 @@ The canonical form has a blank line after every document, including the last, as
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO
@@ -21,10 +21,11 @@ from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blan
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
 from corpusfmt.formats.parts import TEXT, Item, Loaded, Writer
 from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, provenance_of, warc_headers_of
-from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter, facts_of_bytes
+from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.loading import TIME, kind_of_text
+from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.scan import count_lines, split_at_empty_lines
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
@@ -75,18 +76,16 @@ def _stem_kept(stem: str, text: Path, aside: Path) -> str:
     return language if repeats_a_line(text, language, aside) else stem
 
 
-def checksum_list(files: Mapping[str, FileFacts]) -> bytes:
-    """Return `LL_sha256.txt` for files by name, in natural order and the portable notation."""
-    lines = (f"{files[name].sha256}  {name}\n" for name in sorted(files, key=_natural))
-    return "".join(lines).encode()
+def checksum_list(files: Mapping[str, FileFacts]) -> Iterator[bytes]:
+    """Yield the lines of `LL_sha256.txt` for files by name, in natural order and the portable notation."""
+    digests = ((name, facts.sha256) for name, facts in files.items())
+    return (f"{digest}  {name}\n".encode() for name, digest in in_order(digests, lambda each: _natural(each[0])))
 
 
 def _seal(folder: Place, files: Mapping[str, FileFacts], aside: Path) -> dict[str, FileFacts]:
     """Write the checksum list of a language directory; return the facts of the list by name."""
     name = f"{folder.name}_sha256.txt"
-    data = checksum_list(files)
-    publish_bytes(folder / name, data, aside=aside)
-    return {name: facts_of_bytes(data)}
+    return {name: publish_pieces(folder / name, checksum_list(files), aside=aside)}
 
 
 def _natural(name: str) -> list[int | str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats.describing import BCP_47, Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.oscar2.ruleset import VERSIONS
@@ -20,7 +20,7 @@ _FIELDS = (
 )
 
 
-def _records(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _records(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
     yield rows_of(paths, contents, _FIELDS)
 
 

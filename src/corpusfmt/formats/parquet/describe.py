@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
 from corpusfmt.formats.parquet.rows import Trouble, column_types
@@ -12,7 +12,7 @@ from corpusfmt.io.paths import Entry
 _TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
 
 
-def _rows(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _rows(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
     fields = [
         FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}")
         for name, kind in (contents.columns or {}).items()

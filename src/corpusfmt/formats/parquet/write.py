@@ -139,7 +139,6 @@ PARQUET = Writer(
     names=_names,
     by_language=False,
     folder=lambda name: f"data/{name}" if name else "data",
-    seal=lambda _folder, _files, _aside: {},
     loaded=lambda path: Loaded("", "data", "a document") if path.startswith("data/") else None,
     gzip=False,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -170,8 +170,8 @@ def _row(fields: Sequence[FieldOf]) -> Callable[[Document], Json]:
     return row
 
 
-def _record_sets(fields: Sequence[FieldOf]) -> Callable[[Sequence[str], Contents], Iterator[RecordSetOf]]:
-    def record_sets(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _record_sets(fields: Sequence[FieldOf]) -> Callable[[Collection[str], Contents], Iterator[RecordSetOf]]:
+    def record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
         yield rows_of(paths, contents, fields)
 
     return record_sets

@@ -129,6 +129,5 @@ def rows_writer(below: str, row_of: Callable[[Document], Json] = fields_of) -> W
         names=names,
         by_language=False,
         folder=lambda name: f"{below}/{name}" if name else below,
-        seal=lambda _folder, _files, _aside: {},
         loaded=lambda path: Loaded("", below, "a document") if path.startswith(f"{below}/") else None,
     )

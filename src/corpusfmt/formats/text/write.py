@@ -65,6 +65,5 @@ TEXTS = Writer(
     names=_names,
     by_language=False,
     folder=lambda name: f"{_BELOW}/{name}" if name else _BELOW,
-    seal=lambda _folder, _files, _aside: {},
     loaded=lambda path: TEXT if path.startswith(f"{_BELOW}/") else None,
 )

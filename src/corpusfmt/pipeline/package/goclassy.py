@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -55,12 +55,11 @@ GOCLASSY = Writer(
     names=lambda stem, _part: [f"{stem}.txt"],
     by_language=False,
     folder=lambda _label: "classified",
-    seal=lambda _folder, _files, _aside: {},
     loaded=lambda path: replace(TEXT, root="classified", rows="a line") if path.startswith("classified/") else None,
 )
 
 
-def _files(paths: Sequence[str], contents: Contents) -> Iterator[RecordSetOf]:
+def _files(paths: Iterable[str], contents: Contents) -> Iterator[RecordSetOf]:
     yield files_of(paths, contents, language_in)
 
 

@@ -67,7 +67,7 @@ def _package(task: PackageTask, form: Form, label: str) -> Packaged:
         folder=task.destination / folder,
         aside=task.aside,
     )
-    if task.span is None:
+    if task.span is None and writer.seal is not None:
         files |= writer.seal(task.destination / folder, files, task.aside)
     counts = {task.variant.root: counting.counts()}
     return Packaged({f"{folder}/{name}".lstrip("/"): facts for name, facts in files.items()}, counts)
@@ -84,9 +84,10 @@ def joined(task: PackageTask, results: Sequence[Packaged], aside: Path) -> Packa
         counting.merge(each.counts[task.variant.root])
     whole.counts[task.variant.root] = counting.counts()
     aside.mkdir(parents=True, exist_ok=True)
-    own = {path.removeprefix(f"{folder}/"): facts for path, facts in whole.files.items()}
-    for name, facts in writer.seal(task.destination / folder, own, aside).items():
-        whole.files[f"{folder}/{name}"] = facts
+    if writer.seal is not None:
+        own = {path.removeprefix(f"{folder}/"): facts for path, facts in whole.files.items()}
+        for name, facts in writer.seal(task.destination / folder, own, aside).items():
+            whole.files[f"{folder}/{name}"] = facts
     return whole
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
@@ -25,7 +27,7 @@ _SEALS = ("stats.json", "stats.md", "croissant.json", NAME)
 
 def unseal(place: Workplace) -> None:
     """Remove the seal of an earlier run."""
-    place.withdraw(place.published().intersection(_SEALS))
+    place.withdraw(sorted(set(_SEALS).intersection(place.published())))
 
 
 def seal(
@@ -39,14 +41,15 @@ def seal(
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest."""
     root, target = place.destination, recipe.output.format
     card = existing_card(root / CARD)
-    place.withdraw(place.published() - outputs.keys())
-    place.see(outputs)
+    files = ByName(outputs.items())
+    place.withdraw_others(files)
+    place.see(files)
     below, form = variants(recipe)[0].root, form_of(target)
     record = statistics.to_dict()
     description = described(
         target,
         form.describer,
-        outputs,
+        files,
         below,
         root=root,
         name=recipe.name,
@@ -54,7 +57,7 @@ def seal(
         statistics=record,
     )
     # Attribute sets change the paths of a writer, not how they are loaded.
-    release = Release(recipe.name, recipe.summary, "original", outputs, form.writer.loaded, below)
+    release = Release(recipe.name, recipe.summary, "original", files, form.writer.loaded, below)
     written = {
         "stats.json": _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
@@ -62,7 +65,9 @@ def seal(
         CARD: [card_of(release, card)],
     }
     sealed = {name: publish_pieces(root / name, pieces, aside=place.state) for name, pieces in written.items()}
-    publish_manifest(root, target, {**outputs, **sealed}, {**manifest, "inputs": inputs()}, aside=place.state)
+    publish_manifest(
+        root, target, ByName(chain(files.items(), sealed.items())), {**manifest, "inputs": inputs()}, aside=place.state
+    )
 
 
 def _text(lines: Iterable[str]) -> Iterator[bytes]:
