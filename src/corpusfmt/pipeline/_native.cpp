@@ -273,7 +273,7 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
         for (size_t number = 1; number <= occurrences.size(); ++number) {
             const auto& [key, section] = occurrences[number - 1];
             size_t at = static_cast<size_t>((key.first ^ key.second * kOdd) * secret >> (64 - bits));
-            const auto is_same = [&](const Key& before) { return before.first == key.first && before.second == key.second; };
+            const auto is_same = [&key = key](const Key& before) { return before.first == key.first && before.second == key.second; };
             while (slots[at] && !is_same(occurrences[slots[at] - 1].key)) at = (at + 1) & (slots.size() - 1);
             if (slots[at]) found[sections[section].input].push_back(key.line);
             else slots[at] = number;
