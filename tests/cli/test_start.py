@@ -131,6 +131,22 @@ def test_the_version_is_printed_without_typer() -> None:
     assert done.stdout.splitlines() == [f"corpusfmt {VERSION}", "set()"]
 
 
+def test_the_first_collection_of_garbage_keeps_the_modules_and_later_ones_collect() -> None:
+    code = (
+        "import gc, sys\n"
+        "from corpusfmt.cli import main\n"
+        "sys.argv = ['corpusfmt', 'formats', '-q']\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "before = gc.get_freeze_count()\n"
+        "gc.collect(0)\n"
+        "kept = gc.get_freeze_count()\n"
+        "circle = []\ncircle.append(circle)\ndel circle\n"
+        "print(before, kept > 1000, gc.collect(), gc.get_freeze_count() == kept)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.splitlines()[-1] == "0 True 1 True"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="on Windows, typer expands patterns")
 def test_paths_alone_are_validated_without_typer_with_the_same_output_and_status(tmp_path: Path) -> None:
     for case in "valid/array", "invalid/value-and-source":
