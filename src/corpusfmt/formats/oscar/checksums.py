@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from array import array
+from collections.abc import Callable, Iterator
+from struct import Struct as Record
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from corpusfmt.formats.general import barred
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
+from corpusfmt.io.listing import Listing
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -145,14 +149,57 @@ def checksum_mismatch(digest: Digest) -> Iterator[Problem]:
         yield Problem(message, digest.at, f"download the file again, or list `{digest.line}`")
 
 
-class ChecksumList(Struct):
-    """A checksum list: the digests of existing files, in lower case."""
+class ChecksumList:
+    """A checksum list: the digests of existing files, in lower case, by their places in the listing of the folder."""
 
-    path: str
-    digests: dict[str, list[str]] = field(default_factory=dict)
-    first_lines: dict[str, int] = field(default_factory=dict)
-    orphans: set[str] = field(default_factory=set)
-    complete: bool = True
+    def __init__(self, path: str, listing: Listing) -> None:
+        self.path = path
+        self.listing = listing
+        self.orphans: set[str] = set()
+        self.complete = True
+        # The first digest of a file and its line are in a record, whose number, from 1, is here; others are in memory.
+        self._records = array("I", [0]) * len(listing)
+        self._written = 0
+        self._file = tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - ends with this object
+        self._further: dict[int, list[str]] = {}
+
+    def note(self, place: int, digest: str, line: int) -> None:
+        """Add a digest of the file at a place."""
+        if not self._records[place]:
+            self._file.seek(self._written * _RECORD.size)
+            self._file.write(_RECORD.pack(bytes.fromhex(digest), line))
+            self._written += 1
+            self._records[place] = self._written
+        elif len(further := self._further.setdefault(place, [])) < _MOST_DIGESTS - 1:
+            further.append(digest)
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def __len__(self) -> int:
+        """The number of files that are listed."""
+        return self._written
+
+    def files(self) -> Iterator[Entry]:
+        """Yield the files that are listed, in the order of their names."""
+        return (self.listing[place] for place, record in enumerate(self._records) if record)
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """Return the digests of a file, in the order of the list."""
+        place = self.listing.place_of(name)
+        if place is None or not self._records[place]:
+            return ()
+        digest, _ = self._record(place)
+        return digest.hex(), *self._further.get(place, ())
+
+    def first_line(self, place: int) -> int | None:
+        """Return the line with the first digest of the file at a place, if there is one."""
+        return self._record(place)[1] if self._records[place] else None
+
+    def _record(self, place: int) -> tuple[bytes, int]:
+        self._file.seek((self._records[place] - 1) * _RECORD.size)
+        digest, line = _RECORD.unpack(self._file.read(_RECORD.size))
+        return digest, line
 
 
 _NOTATIONS = {
@@ -164,16 +211,19 @@ _NOTATIONS = {
 _MOST_ORPHANS = 100_000
 # For one file; each further one is a finding.
 _MOST_DIGESTS = 100
+# A digest, and the number of its line.
+_RECORD = Record("<32sQ")
+_MOST_IN_MEMORY = 64 * 1024
 
 
 def read_list(
-    entry: Entry, folder: Mapping[str, Entry], judge: Judge, version: str, is_reported: Callable[[str], bool]
+    entry: Entry, folder: Listing, judge: Judge, version: str, is_reported: Callable[[str], bool]
 ) -> ChecksumList | None:
-    """Read and check a checksum list against the files of its folder (by name); None if it cannot be read.
+    """Read and check a checksum list against the files of its folder; None if it cannot be read.
 
     `is_reported` returns whether another rule already reports that a file is missing.
     """
-    found = ChecksumList(entry.path)
+    found = ChecksumList(entry.path, folder)
     sightings = Sightings()
     empty = True
     try:
@@ -181,7 +231,7 @@ def read_list(
             chunks = iter(lambda: file.read(_READ_SIZE), b"")
             for line in lines(chunks, _LONGEST_LINE):
                 empty = empty and isinstance(line, Line) and not line.data.strip()
-                _take(line, found, sightings, folder, judge, version, is_reported)
+                _take(line, found, sightings, judge, version, is_reported)
     except OSError as error:
         judge.report(*barred(error, Location(entry.path)))
         return None
@@ -202,7 +252,6 @@ def _take(
     line: Line | LongLine,
     found: ChecksumList,
     sightings: Sightings,
-    folder: Mapping[str, Entry],
     judge: Judge,
     version: str,
     is_reported: Callable[[str], bool],
@@ -223,16 +272,15 @@ def _take(
         sightings.note(CHECKSUM_NOT_PORTABLE, Problem(message, at, "write the list with `sha256sum`"))
     bare = name.rpartition("/")[2]
     is_list = bare == found.path.rpartition("/")[2]
-    exists = bare in folder
-    repeats = found.first_lines.get(bare)
-    judge.check(ListedName(at, name, exists, is_reported(name), repeats, is_list))
-    if exists and not is_list:
-        found.first_lines.setdefault(bare, line.line)
-        listed = found.digests.setdefault(bare, [])
-        if len(listed) < _MOST_DIGESTS:
-            listed.append(digest)
-    elif not exists and len(found.orphans) < _MOST_ORPHANS:
-        found.orphans.add(digest)
+    place = found.listing.place_of(bare)
+    repeats = None if place is None else found.first_line(place)
+    reported = place is None and is_reported(name)
+    judge.check(ListedName(at, name, place is not None, reported, repeats, is_list))
+    if place is None:
+        if len(found.orphans) < _MOST_ORPHANS:
+            found.orphans.add(digest)
+    elif not is_list:
+        found.note(place, digest, line.line)
 
 
 def parsed_line(line: bytes, version: str) -> tuple[str, str, str] | None:

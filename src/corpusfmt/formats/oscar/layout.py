@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections import defaultdict
 from collections.abc import Mapping
+from itertools import chain, groupby
 
 from msgspec.structs import replace
 
@@ -12,13 +12,21 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.oscar.checksums import ChecksumList, read_list, report_no_list
-from corpusfmt.formats.oscar.layout_rules import NO_LANGUAGE_DIRECTORY, STRAY_ENTRY, DirectoryName, Language, Pairing
+from corpusfmt.formats.oscar.layout_rules import (
+    NO_LANGUAGE_DIRECTORY,
+    STRAY_ENTRY,
+    DirectoryName,
+    Language,
+    Pairing,
+    each_once,
+)
 from corpusfmt.formats.oscar.parts import Listing, Part, checksum_code, parse_name, role_of
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.oscar.slots import Slots, judge_beside
 from corpusfmt.formats.oscar.survey import Folder, Survey, codes_in, look
 from corpusfmt.formats.sniff import first_row_has, first_with_rows
+from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Coverage, Location, Problem, Tally
 from corpusfmt.rules import Judge
@@ -40,12 +48,13 @@ def detect(entry: Entry) -> Detection | None:
 
 def _holds_another_format(survey: Survey) -> bool:
     """Return whether there are no text files but tables or JSON Lines with the text, as in 22.01 and 23.01."""
-    entries = [entry for folder in survey.folders for entry in folder.entries if entry.kind == "file"]
-    if any(role_of(entry.name) == "text" for entry in entries):
+    alike = [entry for folder in survey.folders for entry, _ in folder.entries.alike() if entry.kind == "file"]
+    if any(role_of(entry.name) == "text" for entry in alike):
         return False
-    if any(entry.name.endswith(".parquet") for entry in entries):
+    if any(entry.name.endswith(".parquet") for entry in alike):
         return True
-    first = first_with_rows(entry for entry in entries if ".jsonl" in entry.name)
+    every = (entry for folder in survey.folders for entry in folder.entries)
+    first = first_with_rows(entry for entry in every if entry.kind == "file" and ".jsonl" in entry.name)
     return first is not None and first_row_has(first, "content", "warc_headers")
 
 
@@ -60,9 +69,10 @@ def version_of(survey: Survey) -> tuple[str, str]:
 
 
 def _has_metadata(folder: Folder) -> bool:
-    if any(role_of(entry.name) == "metadata" for entry in folder.entries):
+    if any(role_of(entry.name) == "metadata" for entry, _ in folder.entries.alike()):
         return True
-    return any(checksum_code(entry.name) and _lists_metadata(entry) for entry in folder.entries)
+    # No number is in the name of a list.
+    return any(checksum_code(entry.name) and _lists_metadata(entry) for entry in folder.entries.alone.values())
 
 
 def _lists_metadata(entry: Entry) -> bool:
@@ -91,7 +101,7 @@ class _Planner:
     def __init__(self, options: CheckOptions, version: str) -> None:
         self._options = options
         self._version = version
-        self.shards: list[Shard] = []
+        self.shards = Blocks[Shard]()
         self.tally = Tally(options.max_per_rule, options.grading.known)
         self.coverage = Coverage()
 
@@ -125,42 +135,43 @@ class _Planner:
     def add(self, folder: Folder, index: int) -> None:
         """Check one language directory and add its parts."""
         judge = self._judge(folder.path or folder.code)
-        by_name = {entry.name: entry for entry in folder.entries}
         slots = Slots(folder, self._version, judge)
         language = slots.language()
         judge.check(language if folder.alone is None else Pairing(language.code, language.texts, language.metadata))
-        listing = self._checksums(folder, slots, language, by_name, judge)
-        numbers = sorted({*language.texts, *language.metadata}, key=lambda number: -1 if number is None else number)
-        dedup = self._options.dedup or any(is_dedup(entry) for entry in language.texts.values())
-        for number in numbers:
+        listing = self._checksums(folder, slots, language, judge)
+        # Only a single file may be named so.
+        dedup = self._options.dedup or (None in language.texts and is_dedup(language.texts[None]))
+        listed = 0
+        for number in each_once(language.texts, language.metadata):
             files = {"text": language.texts.get(number), "metadata": language.metadata.get(number)}
             present = {role: entry for role, entry in files.items() if entry is not None}
-            self._add_shard(folder, index, present, listing, dedup=dedup)
-        data = {entry.name for entry in (*language.texts.values(), *language.metadata.values())}
-        for name in sorted(listing.digests.keys() - data) if listing and folder.alone is None else ():
-            if by_name[name].kind == "file":
-                self._add_shard(folder, index, {"other": by_name[name]}, listing, dedup=False)
+            listed += self._add_shard(folder, index, present, listing, dedup=dedup)
+        if listing is not None and folder.alone is None and listed < len(listing):
+            for entry in sorted(listing.files(), key=lambda entry: entry.name):
+                if entry.kind == "file" and not language.has(entry.name):
+                    self._add_shard(folder, index, {"other": entry}, listing, dedup=False)
         self._close(judge)
 
     def judge_lines(self) -> None:
         """Decide for each 1.0 release whether its lines are documents, and mark its parts."""
         if self._version != "1.0":
             return
-        texts: defaultdict[int, list[Entry]] = defaultdict(list)
-        for shard in self.shards:
-            texts[shard.payload.release_index] += [
-                entry for role, entry in shard.files.items() if role == "text" and entry.kind == "file"
-            ]
-        shuffled = {release for release, entries in texts.items() if is_shuffled(entries)}
-        self.shards = [
-            replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
-            if shard.payload.release_index in shuffled
-            else shard
-            for shard in self.shards
-        ]
+        shuffled: dict[int, Entry] = {}
+        for release, shards in groupby(self.shards, key=lambda shard: shard.payload.release_index):
+            entries = (entry for shard in shards for role, entry in shard.files.items() if role == "text")
+            texts = filter(lambda entry: entry.kind == "file", entries)
+            first = next(texts, None)
+            if first is not None and is_shuffled(chain([first], texts)):
+                shuffled[release] = first
+        if shuffled:
+            self.shards = Blocks(
+                replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
+                if shard.payload.release_index in shuffled
+                else shard
+                for shard in self.shards
+            )
         judge = self._judge(".")
-        for release in sorted(shuffled):
-            first = texts[release][0]
+        for _, first in sorted(shuffled.items()):
             at = Location(posixpath.dirname(first.parent) or ".")
             hint = "if lines belong to documents, pass the whole release, or end documents with a blank line"
             message = "no text has a blank line: each line is read as a document"
@@ -169,23 +180,23 @@ class _Planner:
 
     def _add_shard(
         self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
-    ) -> None:
+    ) -> int:
+        """Add a shard; return how many of its files are listed."""
         first = next(iter(files.values()))
         stem = first.name.partition(".")[0]
         listed = None
         if listing is not None:
-            digests = {role: tuple(listing.digests.get(entry.name, ())) for role, entry in files.items()}
-            listed = Listing(listing.path, digests, listing.complete, frozenset(listing.orphans))
+            digests = {role: listing.of(entry.name) for role, entry in files.items()}
+            listed = Listing(listing.path, digests, listing.complete, listing.orphans)
         part = Part(
             folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
         )
         name = f"{folder.path}/{stem}" if folder.path else stem
         corpus = folder.path.rpartition("/")[0]
         self.shards.append(Shard(len(self.shards), name, files, part, corpus=corpus))
+        return sum(map(bool, listed.digests.values())) if listed is not None else 0
 
-    def _checksums(
-        self, folder: Folder, slots: Slots, language: Language, by_name: Mapping[str, Entry], judge: Judge
-    ) -> ChecksumList | None:
+    def _checksums(self, folder: Folder, slots: Slots, language: Language, judge: Judge) -> ChecksumList | None:
         entry = slots.checksums
         if entry is None or entry.kind != "file":
             if entry is None and folder.alone is None and (language.texts or language.metadata):
@@ -197,7 +208,7 @@ class _Planner:
         def is_reported(name: str) -> bool:
             return folder.alone is not None or _absence_is_reported(name, language, judge)
 
-        return read_list(entry, by_name, judge, self._version, is_reported)
+        return read_list(entry, folder.entries, judge, self._version, is_reported)
 
 
 def is_dedup(entry: Entry) -> bool:
@@ -211,6 +222,8 @@ def _absence_is_reported(name: str, language: Language, judge: Judge) -> bool:
         return False
     if parsed.role == "text" and judge.fired("OSC105"):
         return True
-    if parsed.number is not None and judge.fired("OSC107") and parsed.number not in language.numbers:
-        return parsed.number < max(language.numbers, default=0)
-    return judge.fired("OSC401") and parsed.number in {*language.texts, *language.metadata}
+    number = parsed.number
+    is_part = number in language.texts or number in language.metadata
+    if number is not None and judge.fired("OSC107") and not is_part:
+        return number < max(language.numbers, default=0)
+    return judge.fired("OSC401") and is_part

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import merge
+from itertools import groupby
 
 from msgspec import Struct
 
 from corpusfmt.formats.languages import LABEL, LABELS, V2_LABELS
-from corpusfmt.formats.oscar.parts import DataName, Role, data_name, role_of
+from corpusfmt.formats.oscar.parts import DataName, Role, data_name, parse_name, role_of
 from corpusfmt.formats.oscar.ruleset import LAYOUT, ONLY_1_1, RULES
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
@@ -32,8 +33,18 @@ class FileName(Struct, frozen=True):
     version: str
 
 
+def ordinal(number: int | None) -> int:
+    """Return what parts are sorted by: their numbers, after a single file."""
+    return -1 if number is None else number
+
+
+def each_once(*numbers: Iterable[int | None]) -> Iterator[int | None]:
+    """Yield the numbers of parts that are in any of some sequences, all of them in order."""
+    return (number for number, _ in groupby(merge(*numbers, key=ordinal)))
+
+
 class Pairing(Struct, frozen=True):
-    """Text and metadata parts of a language by number, None for a single file."""
+    """Text and metadata parts of a language by number, in order, None for a single file."""
 
     code: str
     texts: Mapping[int | None, Entry]
@@ -48,9 +59,16 @@ class Language(Pairing, frozen=True):
     singles: Sequence[Entry]
     blocked: bool
 
+    def has(self, name: str) -> bool:
+        """Return whether a part has a name."""
+        parsed = parse_name(name)
+        found = (self.texts if parsed.role == "text" else self.metadata).get(parsed.number) if parsed else None
+        return found is not None and found.name == name
+
     @property
-    def numbers(self) -> set[int]:
-        return {number for number in (*self.texts, *self.metadata) if number is not None}
+    def numbers(self) -> Iterator[int]:
+        """The numbers of all parts, in order."""
+        return (number for number in each_once(self.texts, self.metadata) if number is not None)
 
 
 @RULES.rule("OSC102", "bad-directory-name", on=DirectoryName, spec=LAYOUT)
@@ -167,12 +185,17 @@ def mixed_single_and_parts(language: Language) -> Iterator[Problem]:
     Fix: keep only one kind, or number all parts.
     """
     texts = [entry for entry in language.singles if role_of(entry.name) == "text"]
-    if language.singles and (language.numbers or len(texts) > 1):
-        single = language.singles[0] if language.numbers else texts[0]
-        other = f"part {min(language.numbers)}" if language.numbers else f"`{texts[1].name}`"
+    first = next(language.numbers, None)
+    if language.singles and (first is not None or len(texts) > 1):
+        single = language.singles[0] if first is not None else texts[0]
+        other = f"part {first}" if first is not None else f"`{texts[1].name}`"
         at = Location(single.path)
         message = f"the single file `{single.name}` is next to {other}"
         yield Problem(message, at, "keep either one file or parts numbered from 1")
+
+
+# Gaps between the numbers of parts that a message names.
+_MOST_GAPS = 5
 
 
 @RULES.rule("OSC107", "part-numbering", on=Language, spec=LAYOUT, requires=("OSC106",))
@@ -186,14 +209,17 @@ def part_numbering(language: Language) -> Iterator[Problem]:
     for entry, digits in language.odd_numbers:
         hint = "number parts from 1" if int(digits) == 0 else f"write `{int(digits)}`"
         yield Problem(f"the part number of `{entry.name}` is `{digits}`", Location(entry.path), hint)
-    present = sorted(number for number in language.numbers if number > 0)
-    gaps = [(low + 1, high - 1) for low, high in pairwise([0, *present]) if high - low > 1]
+    last, present, gaps = 0, 0, list[str]()
+    for number in language.numbers:
+        if number > last + 1 and len(gaps) <= _MOST_GAPS:
+            gaps.append(f"{number - 1}" if number == last + 2 else f"{last + 1} to {number - 1}")
+        present += number > 0
+        last = number
     if gaps:
-        missing = ", ".join(f"{low}" if low == high else f"{low} to {high}" for low, high in gaps[:5])
-        missing += ", …" if len(gaps) > 5 else ""
-        count = present[-1] - len(present)
-        message = f"part {missing} is missing; there are {len(present)} parts up to {present[-1]}"
-        yield Problem(message, language.at, f"restore part {missing}, or renumber the parts", count=count)
+        missing = ", ".join(gaps[:_MOST_GAPS]) + (", …" if len(gaps) > _MOST_GAPS else "")
+        message = f"part {missing} is missing; there are {present} parts up to {last}"
+        hint = f"restore part {missing}, or renumber the parts"
+        yield Problem(message, language.at, hint, count=last - present)
 
 
 @RULES.rule(
@@ -216,7 +242,7 @@ def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
         (pairing.metadata, pairing.texts, "text"),
     )
     for here, there, missing_role in roles:
-        for number in sorted(here.keys() - there.keys(), key=lambda number: number or 0):
+        for number in (number for number in here if number not in there):
             missing = data_name(pairing.code, missing_role, number)
             at = Location(here[number].path)
             yield Problem(f"`{missing}` is missing next to `{here[number].name}`", at, f"restore `{missing}`")

@@ -55,7 +55,7 @@ def _unended(language: Language, options: CheckOptions, version: str) -> list[En
     """Return the texts without LF at the end, if that is to be repaired."""
     return [
         each
-        for each in language.texts.values()
+        for each in sorted(language.texts.values(), key=lambda each: each.name)
         if each.kind == "file" and options.grading.judged(NO_FINAL_NEWLINE, version, each.path)[0] and open_line(each)
     ]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -77,7 +77,7 @@ class Listing(Struct, frozen=True):
     path: str
     digests: Mapping[str, tuple[str, ...]]
     complete: bool = True
-    orphans: frozenset[str] = frozenset()
+    orphans: Collection[str] = frozenset()
 
 
 class Part(Struct, frozen=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from heapq import nlargest
 
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT
 from corpusfmt.io.paths import Entry
@@ -35,7 +36,7 @@ LINES_AS_DOCUMENTS = RULES.finding(
 def is_shuffled(texts: Iterable[Entry]) -> bool:
     """Return whether the lines of a release are documents; unreadable texts do not count."""
     shuffled = False
-    for text in sorted(texts, key=lambda text: -text.size)[:_MOST_TEXTS]:
+    for text in nlargest(_MOST_TEXTS, texts, key=lambda text: text.size):
         has_blank_line = _has_blank_line(text)
         if has_blank_line:
             return False

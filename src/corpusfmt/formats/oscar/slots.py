@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from corpusfmt.formats.general import report_barred
-from corpusfmt.formats.oscar.layout_rules import STRAY_ENTRY, FileName, Language
-from corpusfmt.formats.oscar.parts import DataName, Role, checksum_code, parse_name
+from corpusfmt.formats.oscar.layout_rules import STRAY_ENTRY, FileName, Language, each_once, ordinal
+from corpusfmt.formats.oscar.parts import DataName, Role, checksum_code, data_name, parse_name
 from corpusfmt.formats.oscar.survey import LOOKS_LIKE_DATA, UNFINISHED, Folder
 from corpusfmt.formats.parts import is_root_file
+from corpusfmt.io.listing import Listing
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Judge
@@ -40,18 +43,63 @@ def _report_stray(judge: Judge, entry: Entry) -> None:
     judge.report(STRAY_ENTRY, problem)
 
 
+class Numbered(Mapping[int | None, Entry]):
+    """The parts of a language by number, in order, None for a single file first.
+
+    Those that are named like `usual` are looked up in the listing of their folder; only others are kept.
+    """
+
+    def __init__(self, listing: Listing, usual: str) -> None:
+        self._listing = listing
+        self._usual = listing.series(usual)
+        self._others: dict[int | None, Entry] = {}
+
+    def add(self, number: int | None, entry: Entry, *, is_last: bool) -> bool:
+        """Add a part, unless there is one with its number; return whether it is the one. All usual ones come before the last."""
+        if number in self._others:
+            return False
+        usual = self._usual_at(number)
+        if usual is None or (entry != usual and not is_last):
+            self._others[number] = entry
+            return True
+        return entry == usual
+
+    def _usual_at(self, number: int | None) -> Entry | None:
+        place = None if number is None else self._usual.place_of(number)
+        return None if place is None else self._listing[place]
+
+    def __getitem__(self, number: int | None) -> Entry:
+        found = self._others.get(number) or self._usual_at(number)
+        if found is None:
+            raise KeyError(number)
+        return found
+
+    def __iter__(self) -> Iterator[int | None]:
+        return each_once(self._usual, sorted(self._others, key=ordinal))
+
+    def __len__(self) -> int:
+        return len(self._usual) + sum(self._usual_at(number) is None for number in self._others)
+
+
 class Slots:
     def __init__(self, folder: Folder, version: str, judge: Judge) -> None:
         self._folder = folder
         self._version = version
         self._judge = judge
-        self._parts: dict[Role, dict[int | None, Entry]] = {"text": {}, "metadata": {}}
+        roles: tuple[Role, Role] = "text", "metadata"
+        self._parts = {role: Numbered(folder.entries, data_name(folder.code, role, 1)) for role in roles}
         self._odd: list[tuple[Entry, str]] = []
         self._singles: list[Entry] = []
         self._blocked = False
         self.checksums: Entry | None = None
         # Files with the right prefix first: they take precedence over misnamed ones.
-        for entry in sorted(folder.entries, key=self._is_foreign):
+        has_foreign = False
+        for entry in folder.entries:
+            if self._is_foreign(entry):
+                has_foreign = True
+            else:
+                self._sort(entry)
+        for entry in filter(self._is_foreign, folder.entries if has_foreign else ()):
             self._sort(entry)
 
     def _is_foreign(self, entry: Entry) -> bool:
@@ -88,7 +136,7 @@ class Slots:
             self._odd.append((entry, parsed.digits))
         if parsed.number is None:
             self._singles.append(entry)
-        if parts.setdefault(parsed.number, entry) is not entry:
+        if not parts.add(parsed.number, entry, is_last=self._is_foreign(entry)):
             report_barred(entry, self._judge)
 
     def language(self) -> Language:

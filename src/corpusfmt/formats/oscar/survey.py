@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -12,6 +11,7 @@ from msgspec import Struct, field
 from corpusfmt.formats.languages import LABEL, LABELS
 from corpusfmt.formats.oscar.parts import Role, checksum_code, data_name, parse_name
 from corpusfmt.formats.parts import FOLDERS_ABOVE
+from corpusfmt.io.listing import Listing
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Location
 
@@ -28,7 +28,7 @@ class Folder(Struct, frozen=True):
 
     path: str
     code: str
-    entries: Sequence[Entry]
+    entries: Listing
     release: int = 0
     alone: str | None = None
 
@@ -73,7 +73,7 @@ def _look_at_file(entry: Entry) -> Survey:
     other: Role = "metadata" if parsed.role == "text" else "text"
     siblings = (data_name(parsed.code, other, parsed.number), f"{parsed.code}_sha256.txt")
     entries = [entry, *filter(None, map(entry.folder().child, siblings))]
-    survey.folders.append(Folder("", parsed.code, entries, alone=entry.name))
+    survey.folders.append(Folder("", parsed.code, Listing(entries), alone=entry.name))
     return survey
 
 
@@ -83,7 +83,7 @@ class _Tree:
     def __init__(self, root: Entry) -> None:
         self._root = root
         self._depth = 0
-        self._by_parent: dict[str, list[Entry]] = {}
+        self._by_parent: defaultdict[str, Listing] = defaultdict(Listing)
         self.unreadable: list[Entry] = []
         self._deepen(2)
 
@@ -95,19 +95,19 @@ class _Tree:
             if entry.kind == "unreadable":
                 self.unreadable.append(entry)
             else:
-                self._by_parent.setdefault(entry.parent, []).append(entry)
+                self._by_parent[entry.parent].append(entry)
 
-    def entries(self, folder: str) -> list[Entry]:
+    def entries(self, folder: str) -> Listing:
         level = folder.count("/") + 2 if folder else 1
         if level > self._depth and level <= _DEEPEST:
             self._deepen(level)
-        return self._by_parent.get(folder, [])
+        return self._by_parent[folder]
 
     def directories(self, folder: str) -> list[Entry]:
-        return [entry for entry in self.entries(folder) if entry.kind == "directory"]
+        return [entry for entry in self.entries(folder).alone.values() if entry.kind == "directory"]
 
-    def codes(self, folder: str) -> list[str]:
-        """Return the language codes of the OSCAR file names directly in a folder."""
+    def codes(self, folder: str) -> Counter[str]:
+        """Return the language codes of the OSCAR file names directly in a folder, with their numbers."""
         return codes_in(self.entries(folder))
 
     def kind_of(self, folder: str, name: str) -> str:
@@ -126,22 +126,26 @@ class _Tree:
         return ""
 
 
-def codes_in(entries: Iterable[Entry]) -> list[str]:
-    names = [(parse_name(entry.name), checksum_code(entry.name)) for entry in entries]
-    return [parsed.code if parsed else code or "" for parsed, code in names if parsed or code]
+def codes_in(entries: Listing) -> Counter[str]:
+    codes = Counter[str]()
+    for entry, number in entries.alike():
+        parsed, code = parse_name(entry.name), checksum_code(entry.name)
+        if parsed or code:
+            codes[parsed.code if parsed else code or ""] += number
+    return codes
 
 
-def _is_language(name: str, entries: Sequence[Entry]) -> bool:
+def _is_language(name: str, entries: Listing) -> bool:
     """Return whether a directory among others belongs to a language, by its label or its contents."""
     if name in LABELS or codes_in(entries):
         return True
-    return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
+    return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry, _ in entries.alike())
 
 
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
     """Return the language of a directory: its name if it is a code, else the most common code of its files."""
     name = entry.name or Path(entry.url).absolute().name
-    codes = Counter(tree.codes(folder))
+    codes = tree.codes(folder)
     if name in codes or name in LABELS or not codes:
         return name
     return codes.most_common(1)[0][0]
