@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
@@ -49,6 +48,8 @@ class _Scratch:
 
 
 def _temporary() -> IO[bytes]:
+    import tempfile  # noqa: PLC0415 - small runs write nothing
+
     return tempfile.TemporaryFile()
 
 
@@ -159,7 +160,7 @@ class Blocks(Sequence[T], Generic[T]):
 
     def _spill(self) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
+            self._file = _temporary()
         self._file.seek(self._begins[-1])
         self._file.write(_pickler().dumps(self._last))
         self._begins.append(self._file.tell())
@@ -288,25 +289,24 @@ def joined(left: Iterable[tuple[str, T]], right: Iterable[tuple[str, R]]) -> Ite
 
 
 def in_order(items: Iterable[T], key: Callable[[T], Any]) -> Iterator[T]:
-    """Yield items sorted by a key; few are in memory at any time."""
-    from heapq import merge  # noqa: PLC0415
-
+    """Return items sorted by a key, after all were taken; few are in memory at any time."""
     left = iter(items)
     run = sorted(islice(left, _A_RUN), key=key)
     if len(run) < _A_RUN:
-        yield from run
-        return
+        return iter(run)
+    from heapq import merge  # noqa: PLC0415 - for many items only
+
     scratch = _Scratch()
     runs = []
     while run:
         places = [scratch.append(run[first : first + _AT_A_TIME]) for first in range(0, len(run), _AT_A_TIME)]
         runs.append(chain.from_iterable(map(scratch.__getitem__, array("q", places))))
         run = sorted(islice(left, _A_RUN), key=key)
-    yield from merge(*runs, key=key)
+    return merge(*runs, key=key)
 
 
 def order_of(keys: Iterable[Any]) -> Iterator[int]:
-    """Yield the indexes of keys in the order of the keys; equal keys keep theirs."""
+    """Return the indexes of keys in the order of the keys; equal keys keep theirs."""
     return (index for _, index in in_order(zip(keys, count()), itemgetter(0)))
 
 

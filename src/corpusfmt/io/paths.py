@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from io import BytesIO
-from operator import attrgetter
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
@@ -24,6 +24,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
+from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.stores import VERSION_KEYS, Guarded, refuse_redirection, remedy_for, soon, store_failure, with_remedy
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
@@ -538,30 +539,31 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
             return
         seen.add(identity)
         with os.scandir(folder) as found:
-            listed = sorted(found, key=attrgetter("name"), reverse=True)
+            # Of a file, a `DirEntry` knows no more than its name.
+            kinds = ((each.name, each.is_symlink(), each.is_dir(follow_symlinks=False)) for each in found)
+            listed = in_order(kinds, itemgetter(0))
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
     # If links are followed, they may lead to the kernel's folders.
     anywhere = root.follow_links or root.real == os.sep
-    while listed:
-        each = listed.pop()  # which frees what it keeps of its file
-        path = prefix + (each.name if each.name.isascii() else printable(each.name))
-        if each.is_symlink() or (anywhere and each.is_dir(follow_symlinks=False)):
-            yield _entry_at(each.path, path, root) or Entry(
-                path, each.path, "other", 0, os.strerror(errno.ENOENT), root
-            )
-        elif each.is_dir(follow_symlinks=False):
-            yield Entry(path, each.path, "directory", 0, "", root)
+    above = os.path.join(folder, "")  # noqa: PTH118
+    for name, is_link, is_folder in listed:
+        url = above + name
+        path = prefix + (name if name.isascii() else printable(name))
+        if is_link or (anywhere and is_folder):
+            yield _entry_at(url, path, root) or Entry(path, url, "other", 0, os.strerror(errno.ENOENT), root)
+        elif is_folder:
+            yield Entry(path, url, "directory", 0, "", root)
         else:
-            yield _file_entry(each, path, root)
+            yield _file_entry(url, path, root)
 
 
-def _file_entry(found: os.DirEntry[str], path: str, root: Root) -> Entry:
+def _file_entry(url: str, path: str, root: Root) -> Entry:
     try:
-        return _of_status(found.stat(follow_symlinks=False), found.path, path, root)
+        return _of_status(os.lstat(url), url, path, root)
     except OSError as error:
-        return Entry(path, found.path, "other", 0, reason_of(error), root)
+        return Entry(path, url, "other", 0, reason_of(error), root)
 
 
 def _of_status(status: os.stat_result, url: str, path: str, root: Root) -> Entry:

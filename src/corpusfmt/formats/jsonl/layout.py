@@ -12,7 +12,7 @@ from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
-from corpusfmt.formats.rows.format import judge_others
+from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.sniff import DESCRIPTIONS, first_row, first_row_has, first_with_rows, is_pointer
 from corpusfmt.io.paths import Entry, is_hidden, walk
@@ -51,12 +51,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` for an unusable column profile."""
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
     columns = columns_of(options.reading, "jsonl")
-    files = list(_data(entry, columns.fields.text if columns else "text"))
-    if entry.kind == "file" and not files:
-        files = [entry]
-    if entry.kind == "directory":
-        read = {file.path for file in files}
-        judge_others(walk(entry), lambda each: each.path in read, FILES.unread, judge)
+    text = columns.fields.text if columns else "text"
+    files = data_files(entry, lambda each: _is_data(each, text), FILES.unread, judge)
     judge_names(files, judge)
     if not files:
         hint = "pass the folder that contains the files, or one of them"
@@ -78,13 +74,18 @@ def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOption
             judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
 
 
-def _data(entry: Entry, text: str = "text") -> Iterator[Entry]:
-    """Yield the data files at or below a path. A plain `.json` is data if its first line is an object with a text."""
-    for each in walk(entry) if entry.kind == "directory" else [entry]:
-        if each.kind != "file" or is_hidden(each.path):
-            continue
-        if _NAME.fullmatch(each.name) or (each.name.endswith(".json") and not _is_beside(each) and _has(text, each)):
-            yield each
+def _data(entry: Entry) -> Iterator[Entry]:
+    """Yield the data files at or below a path."""
+    return filter(_is_data, walk(entry) if entry.kind == "directory" else [entry])
+
+
+def _is_data(entry: Entry, text: str = "text") -> bool:
+    """Return whether an entry is a data file. A plain `.json` is one if its first line is an object with a text."""
+    if entry.kind != "file" or is_hidden(entry.path):
+        return False
+    if _NAME.fullmatch(entry.name):
+        return True
+    return entry.name.endswith(".json") and not _is_beside(entry) and _has(text, entry)
 
 
 def _has(text: str, entry: Entry) -> bool:

@@ -12,6 +12,7 @@ from corpusfmt.formats.parquet.rows import profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet, is_pointer
+from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, UsageError
@@ -74,7 +75,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` without pyarrow, and for an unusable column profile."""
     pyarrow()
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
-    files: list[Entry] = []
+    files = Blocks[Entry]()
     for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
             files.append(each)

@@ -16,6 +16,7 @@ from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
 from corpusfmt.formats.sniff import first_row_has, first_with_rows, other_shape
+from corpusfmt.io.ondisk import Blocks, OnDisk
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
@@ -92,6 +93,22 @@ def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unr
             judge.report(unread, Problem(f"`{each.name}` was not read", Location(each.path), hint))
 
 
+def data_files(entry: Entry, is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> Blocks[Entry]:
+    """Return the data files below a folder, or a file whatever its name is, and judge what else is there."""
+    if entry.kind != "directory":
+        return Blocks([entry] if entry.kind == "file" else [])
+    files = Blocks[Entry]()
+
+    def noted(each: Entry) -> bool:
+        if not is_data(each):
+            return False
+        files.append(each)
+        return True
+
+    judge_others(walk(entry), noted, unread, judge)
+    return files
+
+
 class _Files(Struct, frozen=True):
     """Finds the files of a format, by their names and the fields of the first row."""
 
@@ -113,15 +130,12 @@ class _Files(Struct, frozen=True):
         return Detection(self.version, f"rows with {' and '.join(self.fields)}")
 
     def plan(self, entry: Entry, options: CheckOptions) -> Plan:
-        entries = list(walk(entry)) if entry.kind == "directory" else [entry]
         judge = Judge(self.rules, options.grading, version=self.version, path=".", cap=options.max_per_rule)
-        files = [each for each in entries if self.is_data(each) or (each is entry and each.kind == "file")]
-        if entry.kind == "directory":
-            judge_others(entries, self.is_data, self.findings.unread, judge)
+        files = data_files(entry, self.is_data, self.findings.unread, judge)
         if not files:
             hint = "pass the folder that contains the files, or one of them"
             judge.report(self.findings.none, Problem("no JSON Lines found", Location("."), hint))
-        shards = [Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files)]
+        shards = OnDisk(Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files))
         return Plan(self.version, shards, judge.tally, judge.coverage)
 
 

@@ -11,9 +11,10 @@ from corpusfmt.formats.columns import Columns, best_of_text
 from corpusfmt.formats.parts import ROOT_FILES
 from corpusfmt.formats.rows.columned import columns_of
 from corpusfmt.formats.rows.files import judge_names
-from corpusfmt.formats.rows.format import judge_others
+from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.sniff import first_row
 from corpusfmt.formats.text.ruleset import RULES, VERSION
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -72,11 +73,8 @@ def _is_data(entry: Entry) -> bool:
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` for an unusable column profile."""
-    entries = list(walk(entry)) if entry.kind == "directory" else [entry]
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
-    files = [each for each in entries if _is_data(each) or (each is entry and each.kind == "file")]
-    if entry.kind == "directory":
-        judge_others(entries, _is_data, UNREAD_FILE, judge)
+    files = data_files(entry, _is_data, UNREAD_FILE, judge)
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_TEXT_FILE, Problem("no text file found", Location("."), hint))
@@ -84,7 +82,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     columns = columns_of(options.reading, "text")
     if columns is None:
         columns = (best_of_text(files[0].url) if files else None) or Columns(format="text")
-    shards = list(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
+    shards = OnDisk(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 
