@@ -165,29 +165,32 @@ def _on_disk(plan: Plan) -> OnDisk[Shard]:
     return shards
 
 
-def groups(shards: Iterable[Shard], *, by_language: bool, cut_anew: bool) -> Iterator[Group]:
+def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> Iterator[Group]:
     """Yield the groups of shards, given in order, that become one file each or, if parts are cut anew, one series of parts.
 
     Raises `UsageError` if two shards would become the same file.
     """
     unnested = unnested_folders(name_of(shard).folder for shard in shards) if by_language else {}
-    named = ((name_of(shard), shard) for shard in shards)
-    # A language may have files of two stems.
-    for _, some in groupby(named, key=lambda each: (each[0].folder, "" if by_language else each[0].stem)):
-        found: dict[Name, dict[int | None, Shard]] = {}
-        names: dict[Name, Name] = {}
-        for name, shard in some:
-            name = replace(name, folder=unnested.get(name.folder, name.folder))  # noqa: PLW2901
-            series = replace(name, part=None) if cut_anew else name
-            key = replace(series, stem=language_of(name) or "") if by_language else series
-            names.setdefault(key, series)
-            group = found.setdefault(key, {})
-            if name.part in group:
+
+    def target_of(shard: Shard) -> tuple[str, str, int]:
+        name = name_of(shard)
+        # A language may have files of two stems.
+        stem = language_of(name) or "" if by_language else name.stem
+        return name.folder, stem, 0 if cut_anew else name.part or 0
+
+    in_groups = map(shards.__getitem__, order_of(map(target_of, shards)))
+    for _, some in groupby(in_groups, key=target_of):
+        same: dict[int | None, Shard] = {}
+        for shard in some:
+            part = name_of(shard).part
+            if part in same:
                 raise UsageError(
-                    f"{path_of(group[name.part])} and {path_of(shard)} would become the same file: rename one or convert them separately"
+                    f"{path_of(same[part])} and {path_of(shard)} would become the same file: rename one or convert them separately"
                 )
-            group[name.part] = shard
-        yield from (Group(names[key], tuple(same.values())) for key, same in found.items())
+            same[part] = shard
+        first = name_of(next(iter(same.values())))
+        folder = unnested.get(first.folder, first.folder)
+        yield Group(Name(folder, first.stem, None if cut_anew else first.part), tuple(same.values()))
 
 
 def unnested_folders(folders: Iterable[str]) -> dict[str, str]:

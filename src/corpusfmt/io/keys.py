@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import groupby, pairwise
@@ -19,6 +20,7 @@ import xxhash
 from msgspec import Struct, field
 
 from corpusfmt.io.limits import meter
+from corpusfmt.io.ondisk import Blocks, in_order
 
 if TYPE_CHECKING:
     import numpy as np
@@ -305,10 +307,18 @@ def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.
     return found
 
 
-def _runs_in(folders: Iterable[Path]) -> list[str]:
-    """Return the runs below folders in order, as texts: there may be as many as files, and a `Path` takes four times as much."""
-    below = (found for folder in folders for found in os.walk(folder))
-    return sorted(f"{parent}/{name}" for parent, _, names in below for name in names if name.endswith(".keys"))
+def _runs_in(folders: Iterable[Path]) -> Blocks[str]:
+    """Return the runs below folders in order: there may be as many as files."""
+    return Blocks(in_order((run for folder in folders for run in _runs_below(str(folder))), str))
+
+
+def _runs_below(folder: str) -> Iterator[str]:
+    with suppress(FileNotFoundError), os.scandir(folder) as found:
+        for each in found:
+            if each.is_dir(follow_symlinks=False):
+                yield from _runs_below(each.path)
+            elif each.name.endswith(".keys"):
+                yield each.path
 
 
 def _number(runs: Iterable[str]) -> int:
