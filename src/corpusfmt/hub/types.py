@@ -28,7 +28,9 @@ from corpusfmt.io.loading import (
     TEXT,
     TEXTS,
     TIME,
+    TIMES,
     WIDE,
+    YEAR_0,
     Seen,
 )
 from corpusfmt.model import FindingType
@@ -119,6 +121,7 @@ def shown(seen: Seen) -> str:
         INT: "whole numbers",
         BIG: "whole numbers above 2^63 - 1",
         FLOAT: "numbers with decimals or above 2^63 - 1" if kinds & FRACTION else "floats",
+        YEAR_0: "times in the year 0",
         TIME | OFFSET: "times",
         TEXT: "text",
         LIST: "lists",
@@ -158,7 +161,7 @@ _FITS = {
     **dict.fromkeys(("int64", *_RANGES), _WHOLE),
     "uint64": _WHOLE | BIG | HUGE,
     **dict.fromkeys(("double", *_PACKED), NUMBERS),
-    "string": TEXT | QUOTING | TIME | OFFSET,
+    "string": TEXTS,
     "class_label": INT | WIDE | INEXACT,
 }
 
@@ -229,7 +232,7 @@ def _values(column: str, expected: Type, kinds: int) -> Iterator[Misfit]:
             yield Misfit(VALUE_CHANGED, column, found, name, CHANGES)
     elif expected.name == "double" and kinds & WIDE:
         yield Misfit(VALUE_CHANGED, column, "whole numbers above 2^53", name, FAILS)
-    if expected.name == "string" and not kinds & TEXT and kinds & (TIME | OFFSET):
+    if expected.name == "string" and not kinds & TEXT and kinds & TIMES:
         yield Misfit(VALUE_CHANGED, column, "a block of times alone", name, "the times are written in another way")
     if expected.name.startswith("timestamp["):
         if kinds & OFFSET and "tz=" not in name:

@@ -25,14 +25,32 @@ _WAITING_BYTES = 1024 * 1024
 _WAITING_ROWS = 256
 
 # Kinds of values; a column may have several. TIME is a string that is read as a point in time, OFFSET one whose offset from
-# UTC is lost by that, QUOTING one that is itself JSON. WIDE is a whole number above 2^53, BIG one of more than 64 bits, HUGE
-# one that even unsigned has more, INEXACT one that a float changes. FRACTION is a float that is no whole number of 64 bits,
-# LONG one of more than ten decimals; RAGGED are objects with different keys.
-NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUOTING, LIST, OBJECT, RAGGED, INEXACT = (
-    1 << place for place in range(17)
-)
+# UTC is lost by that, YEAR_0 one that Python has no value for, QUOTING a string that is itself JSON. WIDE is a whole number
+# above 2^53, BIG one of more than 64 bits, HUGE one that even unsigned has more, INEXACT one that a float changes. FRACTION
+# is a float that is no whole number of 64 bits, LONG one of more than ten decimals; RAGGED are objects with different keys.
+(
+    NULL,
+    BOOL,
+    INT,
+    WIDE,
+    BIG,
+    HUGE,
+    FLOAT,
+    FRACTION,
+    LONG,
+    TIME,
+    OFFSET,
+    YEAR_0,
+    TEXT,
+    QUOTING,
+    LIST,
+    OBJECT,
+    RAGGED,
+    INEXACT,
+) = (1 << place for place in range(18))
 NUMBERS = INT | WIDE | BIG | HUGE | INEXACT | FLOAT | FRACTION | LONG
-TEXTS = TIME | OFFSET | TEXT | QUOTING
+TIMES = TIME | OFFSET | YEAR_0
+TEXTS = TIMES | TEXT | QUOTING
 _FLOATS = FLOAT | FRACTION | LONG
 
 # Objects with more keys are maps rather than records: no table has room for them.
@@ -47,7 +65,7 @@ _NUMBER = r"(?a)(?:-?\d+|-)(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _TIME = r"(?a)(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?"
 # The common form, on a day that the month has in every year.
 _DAY = r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
-_USUAL = rf"(?a)\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
+_USUAL = rf"(?a)(?!0000)\d{{4}}-{_DAY}T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ"
 _UTC = frozenset({"", "Z"})
 
 
@@ -101,7 +119,7 @@ class Seen(Struct, omit_defaults=True):
     def _note_text(self, text: str) -> None:
         kind = TEXT if self.kinds & TEXT else kind_of_text(text)
         # One other text makes texts of all times in a block.
-        self.kinds = self.kinds & ~(TIME | OFFSET) | TEXT if kind == TEXT else self.kinds | kind
+        self.kinds = self.kinds & ~TIMES | TEXT if kind == TEXT else self.kinds | kind
 
     def _note_object(self, row: Json) -> None:
         first = not self.kinds & OBJECT
@@ -216,7 +234,7 @@ def _is_json(text: str) -> bool:
 
 
 def kind_of_text(text: str) -> int:
-    """Return the kind of a string: TIME, OFFSET or TEXT."""
+    """Return the kind of a string: TIME, OFFSET, YEAR_0 or TEXT."""
     if len(text) > 32 or text[4:5] != "-":
         return TEXT
     if _compiled(_USUAL).fullmatch(text):
@@ -224,10 +242,14 @@ def kind_of_text(text: str) -> int:
     match = _compiled(_TIME).fullmatch(text)
     if match is None:
         return TEXT
+    day = match[1]
+    is_year_0 = day.startswith("0000")
     try:
-        dt.date.fromisoformat(match[1])
+        dt.date.fromisoformat(f"2000{day[4:]}" if is_year_0 else day)
     except ValueError:
         return TEXT
+    if is_year_0:
+        return YEAR_0
     return TIME if (match[2] or "") in _UTC else OFFSET
 
 
