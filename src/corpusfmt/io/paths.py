@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from io import BytesIO
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, cast
 
@@ -540,23 +539,34 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
         seen.add(identity)
         with os.scandir(folder) as found:
             # Of a file, a `DirEntry` knows no more than its name.
-            kinds = ((each.name, each.is_symlink(), each.is_dir(follow_symlinks=False)) for each in found)
-            listed = in_order(kinds, itemgetter(0))
+            listed = in_order(map(_with_kind, found), str, times=_NAMES_OF_AN_ITEM)
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
     # If links are followed, they may lead to the kernel's folders.
     anywhere = root.follow_links or root.real == os.sep
     above = os.path.join(folder, "")  # noqa: PTH118
-    for name, is_link, is_folder in listed:
+    for each in listed:
+        name, _, kind = each.partition("\0")
         url = above + name
         path = prefix + (name if name.isascii() else printable(name))
-        if is_link or (anywhere and is_folder):
+        if kind == _LINK or (anywhere and kind == _FOLDER):
             yield _entry_at(url, path, root) or Entry(path, url, "other", 0, os.strerror(errno.ENOENT), root)
-        elif is_folder:
+        elif kind == _FOLDER:
             yield Entry(path, url, "directory", 0, "", root)
         else:
             yield _file_entry(url, path, root)
+
+
+# Names are short.
+_NAMES_OF_AN_ITEM = 8
+# What follows a name, which has no null character: all sort as the names do.
+_LINK, _FOLDER = "l", "d"
+
+
+def _with_kind(found: os.DirEntry[str]) -> str:
+    kind = _LINK if found.is_symlink() else _FOLDER if found.is_dir(follow_symlinks=False) else ""
+    return f"{found.name}\0{kind}"
 
 
 def _file_entry(url: str, path: str, root: Root) -> Entry:
