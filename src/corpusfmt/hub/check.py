@@ -23,7 +23,7 @@ from corpusfmt.hub.rules import (
 )
 from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
 from corpusfmt.io.lines import Block, blocks
-from corpusfmt.io.loading import Seen
+from corpusfmt.io.loading import FRACTION, Seen
 from corpusfmt.io.looking import Look, Looked, decode_row
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
@@ -181,7 +181,10 @@ def _types(table: Table, looked: Mapping[str, Looked]) -> Mapping[str, Type] | N
 
 
 def _recast(table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Looked]) -> dict[str, list[Misfit]]:
-    """Return, by file, how values do not fit that have to be compared: those of other types in Parquet, or of narrow types."""
+    """Return, by file, how values do not fit that have to be compared.
+
+    Those are values of other types in Parquet, of narrow types, and floats in JSON.
+    """
     first = _first(table, looked)
     if first is None:
         return {}
@@ -192,7 +195,10 @@ def _recast(table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Loo
         left_out = first[0] if table.features is None else None
         others = [entries[path] for path in paths if path != left_out and path.endswith(".parquet")]
         return recast(entries[first[0]], others, table.features)
-    narrow = {name: each for name, each in (table.features or {}).items() if each.is_narrow}
+    types = _types(table, looked) or {}
+    seen = [block.members for path in paths for block in looked[path].blocks]
+    with_floats = {name for name in types for each in seen if name in each and each[name].has(FRACTION)}
+    narrow = {name: of for name, of in types.items() if of.is_narrow or (of.has_json and name in with_floats)}
     # What could not be read once has been reported.
     return {path: _unfit_values(entries[path], narrow) for path in paths if narrow and not looked[path].gap}
 

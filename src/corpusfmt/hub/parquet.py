@@ -9,8 +9,8 @@ from typing import Any
 
 from corpusfmt.formats.parquet.arrow import pyarrow
 from corpusfmt.hub.rules import KEY_MISSING, TYPE_DIFFERS, VALUE_CHANGED
-from corpusfmt.hub.types import CHANGES, FAILS, Misfit, Type
-from corpusfmt.io.loading import DECIMALS, Seen
+from corpusfmt.hub.types import CHANGES, FAILS, Misfit, Type, is_kept_in_json
+from corpusfmt.io.loading import Seen
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.parquet import Table, values_in
 from corpusfmt.io.paths import Entry
@@ -146,7 +146,7 @@ def _is_json(value: object) -> bool:
     if isinstance(value, list):
         return all(map(_is_json, value))
     if isinstance(value, float):
-        return isfinite(value) and round(value, DECIMALS) == value
+        return isfinite(value) and is_kept_in_json(value)
     return value is None or isinstance(value, str | int)
 
 

@@ -13,6 +13,7 @@ from corpusfmt.hub.rules import KEY_MISSING, READ_AS_TIME, TYPE_DIFFERS, VALUE_C
 from corpusfmt.io.loading import (
     BIG,
     BOOL,
+    DECIMALS,
     FLOAT,
     FRACTION,
     HUGE,
@@ -87,7 +88,13 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d(?::\d\d(?::\d\d(?:\.(\d+))?)?)?(Z|[+-]\d\d(?::?\d\d)?)?)?", re.ASCII)
 _CLASSES = (BOOL, NUMBERS, TEXTS, LIST, OBJECT)
 JSON = Type("json")
-FAILS, CHANGES = "`load_dataset` fails", "values are changed silently"
+FAILS, CHANGES, LAST_DIGITS = (
+    "`load_dataset` fails",
+    "values are changed silently",
+    "its last digits are changed silently",
+)
+# Smaller numbers are written without an exponent.
+_PLAINLY_WRITTEN = 1e16
 
 
 def inferred(seen: Seen, *, begins: bool = True) -> Type:
@@ -179,6 +186,9 @@ def _effect(expected: str, kinds: int) -> str:
 
 def unfit_value(column: str, expected: Type, value: Any) -> Misfit | None:
     """Return how a value of the right kind does not fit a narrow type; values of other kinds are left to `misfits`."""
+    if expected.name == "json":
+        changed = next((each for each in _short_floats_in(value) if not is_kept_in_json(each)), None)
+        return None if changed is None else Misfit(VALUE_CHANGED, column, f"`{changed}`", "json", LAST_DIGITS)
     kind = type(value)
     if kind is list and expected.items is not None:
         if expected.length not in {-1, len(value)}:
@@ -198,6 +208,28 @@ def unfit_value(column: str, expected: Type, value: Any) -> Misfit | None:
         return Misfit(VALUE_CHANGED, column, f"`{value}`", name, FAILS if kind is int else CHANGES)
     low, high = _RANGES.get(name, (value, len(expected.labels) - 1 if name == "class_label" else value))
     return None if low <= value <= high else Misfit(TYPE_DIFFERS, column, f"`{value}`", str(expected), FAILS)
+
+
+def _short_floats_in(value: Any) -> Iterator[float]:
+    """Yield the floats of at most ten decimals, at any depth."""
+    if isinstance(value, float):
+        yield from [value] if round(value, DECIMALS) == value else []
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _short_floats_in(each)
+
+
+def is_kept_in_json(value: float) -> bool:
+    """Return whether a finite float comes back from a `json` column as the same.
+
+    `datasets` writes and reads these columns with pandas, which adds the digits after the point times a power of ten to the
+    whole number, and rounds each of these.
+    """
+    text = f"{abs(value):.{DECIMALS}f}".rstrip("0") if abs(value) < _PLAINLY_WRITTEN else f"{abs(value):.{DECIMALS}g}"
+    mantissa, _, exponent = text.partition("e")
+    whole, _, decimals = mantissa.partition(".")
+    read = float(whole) + float(decimals or 0) * float(f"1e-{len(decimals)}")
+    return (read * 10.0 ** int(exponent) if exponent else read) == abs(value)
 
 
 def _is_finer(name: str) -> bool:
@@ -247,7 +279,7 @@ def _values(column: str, expected: Type, kinds: int) -> Iterator[Misfit]:
 def _in_json(column: str, seen: Seen) -> Iterator[Misfit]:
     if seen.kinds & QUOTING:
         yield Misfit(VALUE_CHANGED, column, "texts that are JSON, like digits", "json", CHANGES)
-    if seen.kinds & HUGE:
+    if seen.has(HUGE):
         yield Misfit(TYPE_DIFFERS, column, "whole numbers of more than 64 bits", "json", FAILS)
 
 
