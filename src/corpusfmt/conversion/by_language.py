@@ -21,11 +21,13 @@ from corpusfmt.io.ondisk import OnDisk
 PART_BYTES = 500_000_000
 # Shards that are stored in one container: each language opens all containers.
 _BYTES_TOGETHER, _MOST_TOGETHER = 4_000_000, 300
+# Tasks with so many shards, and their results, that are in memory.
+_HELD = 4
 
 
 def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     """Return the results of all shards and languages."""
-    tasks, weights, containers = OnDisk[StageTask[SortTask]](), array("q"), []
+    tasks, weights, containers = OnDisk[StageTask[SortTask]](held=_HELD), array("q"), []
     for some in by_size(shards, _BYTES_TOGETHER, _MOST_TOGETHER):
         name = f"{some[0].index:06d}"
         container = job.workplace.state / "sort" / f"{name}.box"
@@ -34,7 +36,13 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         weights.append(sum(shard.size for shard in some))
         containers.append(container)
     sorted_shards = job.stages.run_whole(
-        "sort", sort_shards, tasks, Converted, weights, reusable=lambda task, _: is_container(task.container)
+        "sort",
+        sort_shards,
+        tasks,
+        Converted,
+        weights,
+        reusable=lambda task, _: is_container(task.container),
+        held=_HELD,
     )
     part_bytes = job.size or PART_BYTES
     fingerprint = job.fingerprint(shards)
@@ -49,7 +57,9 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         pack = PackTask(job.target, folder, unnested[folder], tuple(containers), part_bytes, job.options.on_loss, aside)
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
-    packed = job.stages.of_own_files.run_whole("pack", pack_language, packs, Converted, sizes, reusable=is_there)
+    packed = job.stages.of_own_files.run_whole(
+        "pack", pack_language, packs, Converted, sizes, reusable=is_there, held=_HELD
+    )
     for each in sorted_shards:
         packed.append(replace(each, documents=0))
     return packed

@@ -112,12 +112,13 @@ class Stages(Struct, frozen=True):
         *,
         reusable: Callable[[T, R], bool] | None = None,
         done: Callable[[T], None] = lambda _: None,
+        held: int | None = None,
     ) -> OnDisk[R | Died]:
         """Run the tasks without a valid marker; return all results, in task order.
 
         `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
-        alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. Results of other
-        tasks in this stage are removed.
+        alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. At most `held`
+        results are in memory, or a usual number. Results of other tasks in this stage are removed.
         """
         self._keep_only(name, tasks)
         heaviest: Iterable[int] = range(len(tasks))
@@ -125,7 +126,7 @@ class Stages(Struct, frozen=True):
             heaviest = order_of(-weight for weight in weights)
         count = [0, 0]
         total = sum(weights)
-        results = OnDisk[R | Died](number=len(tasks))
+        results = OnDisk[R | Died](number=len(tasks), held=held)
         begun: dict[str, int] = {}
 
         def ordered() -> Iterator[StageTask[T]]:
@@ -324,9 +325,10 @@ class Stages(Struct, frozen=True):
         *,
         reusable: Callable[[T, R], bool] | None = None,
         done: Callable[[T], None] = lambda _: None,
+        held: int | None = None,
     ) -> OnDisk[R]:
         """Like `run`, but raise `Incomplete` if the worker of a task died at every attempt."""
-        results = self.run(name, function, tasks, kind, weights, reusable=reusable, done=done)
+        results = self.run(name, function, tasks, kind, weights, reusable=reusable, done=done, held=held)
         reason = next((result.reason for result in results if isinstance(result, Died)), None)
         if reason is not None:
             raise Incomplete(

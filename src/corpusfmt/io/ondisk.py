@@ -60,9 +60,10 @@ def _pickler() -> type[ForkingPickler]:
 
 
 class OnDisk(Sequence[T], Generic[T]):
-    """Items by index, the last ones in memory. `number` is that of places that are empty at first."""
+    """Items by index, the last ones in memory, at most `held` of them. `number` is that of places that are empty at first."""
 
-    def __init__(self, items: Iterable[T] = (), *, number: int = 0) -> None:
+    def __init__(self, items: Iterable[T] = (), *, number: int = 0, held: int | None = None) -> None:
+        self._held = held or _MOST_IN_MEMORY
         self._in_memory: dict[int, T] = {}
         self._number = number
         self._scratch: _Scratch | None = None
@@ -82,7 +83,7 @@ class OnDisk(Sequence[T], Generic[T]):
     def put(self, index: int, item: T) -> None:
         """Fill an empty place, or replace the item there."""
         self._in_memory[index] = item
-        if len(self._in_memory) == _MOST_IN_MEMORY:
+        if len(self._in_memory) >= self._held:
             self._spill()
 
     def sort(self, order: Iterable[int]) -> None:

@@ -16,6 +16,7 @@ from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.mirror import exists
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.intake.report import Usable
@@ -25,6 +26,9 @@ from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
+
+# Tasks of stage `compact` in memory, each with the names of hundreds of containers.
+_JOINING_HELD = 16
 
 T = TypeVar("T")
 StageName = Literal["process", "compact", "dedup", "divide", "package"]
@@ -121,7 +125,7 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
     if not division.groups:
         return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
-    tasks = list(_joining(run, usable, division.groups))
+    tasks = OnDisk(_joining(run, usable, division.groups), held=_JOINING_HELD)
     # An input that was left out may be added later, and then others are joined.
     frees = run.can_read_again and usable.is_whole
     run.stages.of_own_files.run_whole(

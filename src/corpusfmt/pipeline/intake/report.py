@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
+from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.inputs import Input
@@ -19,7 +20,6 @@ from corpusfmt.pipeline.size import Size
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 
-_DIGEST_BYTES = 32
 # Most inputs to name if none can be read.
 _MOST_NAMED = 5
 
@@ -37,16 +37,15 @@ class Usable(Struct):
     steps: dict[str, Counter[str]] = {}
     #: Whether nothing of any input was left out because of an error.
     is_whole: bool = True
-    # Of each input, zeros for those that are not used.
-    _digests: bytearray = field(default_factory=bytearray)
+    # Of each input; empty for those that are not used.
+    _digests: Blocks[str] = field(default_factory=Blocks)
 
     @property
     def containers(self) -> Iterator[tuple[str, str]]:
         """The names of the containers of inputs, in order, each with the SHA-256 of its input."""
-        for number, each in enumerate(self.inputs.known.ranked()):
-            digest = self._digests[number * _DIGEST_BYTES : (number + 1) * _DIGEST_BYTES]
-            if any(digest):
-                yield container_name(each), digest.hex()
+        for each, digest in zip(self.inputs.known.ranked(), self._digests, strict=True):
+            if digest:
+                yield container_name(each), digest
 
     def add(self, taken: Taken) -> None:
         """Count an input, unless it is quarantined."""
@@ -62,7 +61,7 @@ class Usable(Struct):
         if processed.quarantined is None:
             self.number += 1
             self.lines.update(processed.stored)
-        self._digests += bytes(_DIGEST_BYTES) if processed.quarantined is not None else bytes.fromhex(processed.sha256)
+        self._digests.append("" if processed.quarantined is not None else processed.sha256)
 
 
 def report_of(inputs: Inputs) -> tuple[Report, Usable]:
