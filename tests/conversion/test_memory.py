@@ -1,4 +1,4 @@
-"""What a conversion's own process needs for each file."""
+"""What a conversion's own process needs does not depend on the number of files."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # Another process: what is imported and cached in this one depends on the tests before.
 _PEAK = """
 import sys, tracemalloc, corpusfmt
-first, source, target = sys.argv[1:]
-corpusfmt.convert(first, target + "-first", to="dolma")
+first, source, target, to, field = sys.argv[1:]
+options = {"to": to, "on_loss": "allow", "language_field": field or None}
+corpusfmt.convert(first, target + "-first", **options)
 tracemalloc.start()
-corpusfmt.convert(source, target, to="dolma")
+corpusfmt.convert(source, target, **options)
 print(tracemalloc.get_traced_memory()[1])
 """
 
@@ -21,19 +24,29 @@ print(tracemalloc.get_traced_memory()[1])
 def rows(folder: Path, number: int) -> Path:
     folder.mkdir()
     for each in range(number):
-        row = {"id": f"{each}", "text": f"All human beings {each}", "source": "s"}
+        row = {"id": f"{each}", "text": f"All human beings {each}", "source": "s", "metadata": {"language": "en"}}
         (folder / f"part-{each:06}.jsonl").write_bytes(json.dumps(row).encode() + b"\n")
     return folder
 
 
-def test_a_file_takes_little_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("to", "field"),
+    [
+        ("dolma", ""),
+        # Documents are sorted by language first: 300 files in a task.
+        ("oscar", "language"),
+        pytest.param("jsonl", "", marks=pytest.mark.deep),
+        pytest.param("text", "", marks=pytest.mark.deep),
+    ],
+)
+def test_a_file_takes_hardly_any_memory(to: str, field: str, tmp_path: Path) -> None:
     first = rows(tmp_path / "first", 1)
 
     def peak(number: int) -> int:
         source = rows(tmp_path / f"{number}", number)
-        command = [sys.executable, "-c", _PEAK, str(first), str(source), str(tmp_path / f"{number}-out")]
+        command = [sys.executable, "-c", _PEAK, str(first), str(source), str(tmp_path / f"{number}-out"), to, field]
         return int(subprocess.run(command, check=True, capture_output=True).stdout)
 
     # From here on, what is kept in memory of the first few hundred items makes no difference.
-    few, many = 400, 1_000
-    assert (peak(many) - peak(few)) / (many - few) < 2_500
+    few, many = (1_500, 4_500) if field else (600, 1_600)
+    assert (peak(many) - peak(few)) / (many - few) < 450

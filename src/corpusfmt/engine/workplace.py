@@ -26,13 +26,11 @@ from corpusfmt.io.lock import locked
 from corpusfmt.io.mirror import Mirror, at_the_same_time, local_copies, mirroring, new_folder
 from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import printable
+from corpusfmt.io.paths import STATE, printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.io.stores import StoreFailure, at_once
 from corpusfmt.model import UsageError
 
-#: The state of a run, for resuming it; removed when the run succeeds.
-STATE = ".corpusfmt"
 #: Folder in the state for the output of the user's command.
 DOWNLOADS = "fetched"
 # Written last by builds and conversions.

@@ -77,15 +77,21 @@ def _pointer(head: bytes, path: str) -> PointerFile | None:
     return PointerFile(errno.EINVAL, f"a pointer of {kind}, expected data", path) if kind else None
 
 
+#: The state of a run in its output, for resuming it; removed when the run succeeds.
+STATE = ".corpusfmt"
+
+
 class Root(Struct, frozen=True):
     """The real path of the local folder that the user named; nothing outside is opened unless links are followed.
 
     Everything below a remote root is remote, and everything below a local one is local, even if a name looks like a URL.
+    If work there has `begun`, its state is not entered, which has several folders and files for each of the output.
     """
 
     real: str = ""
     follow_links: bool = False
     is_remote: bool = False
+    begun: bool = False
 
     def holds(self, real: str) -> bool:
         """Return whether a real path is inside the root, or links are followed."""
@@ -316,7 +322,7 @@ def entry_of(url: str, *, follow_links: bool = False, begun: bool = False) -> En
 
     The root is the resolved folder, or the folder that contains the name of a file. So the user may name a link to a
     folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, or if a
-    store does not answer; once work has `begun`, that is asked for longer, and an `OSError`.
+    store does not answer; once work has `begun` there, that is asked for longer, and an `OSError`.
     """
     if is_remote(url):
         with nullcontext() if begun else before_work(url):
@@ -326,7 +332,7 @@ def entry_of(url: str, *, follow_links: bool = False, begun: bool = False) -> En
         found = _named_entry(url, follow_links=follow_links)
     if found is None:
         raise nothing_at(url)
-    return found
+    return replace(found, root=replace(found.root, begun=True)) if begun else found
 
 
 def nothing_at(url: str, said: str = "") -> UsageError:
@@ -525,7 +531,8 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
             levels.pop()
             continue
         yield entry
-        if entry.kind == "directory" and len(levels) != depth and enter(entry):
+        is_state = folder.root.begun and entry.path == STATE
+        if entry.kind == "directory" and len(levels) != depth and not is_state and enter(entry):
             levels.append(_children(entry.url, f"{entry.path}/", folder.root, seen))
 
 

@@ -16,9 +16,8 @@ from msgspec import Meta, Struct, field
 
 from corpusfmt._resources import resource
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.workplace import STATE
 from corpusfmt.io.limits import LimitReached, Limits
-from corpusfmt.io.paths import read_named
+from corpusfmt.io.paths import STATE, read_named
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.dedup.compact import CompactTask, compact
 from corpusfmt.pipeline.intake.inputs import Arrival
