@@ -35,6 +35,14 @@ def dolma(root: Path, number: int) -> None:
     (folder / f"part-{number:06}.jsonl").write_bytes(_row(number))
 
 
+def dolma_with_attributes(root: Path, number: int) -> None:
+    dolma(root, number)
+    folder = root / "attributes" / "a"
+    folder.mkdir(parents=True, exist_ok=True)
+    row = {"id": f"{number}", "source": "s", "attributes": {"a__tagger__x": [[0, 5, 1.0]]}}
+    (folder / f"part-{number:06}.jsonl").write_bytes(json.dumps(row).encode() + b"\n")
+
+
 def oscar(root: Path, number: int) -> None:
     folder = root / "en"
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,7 +70,7 @@ def oscar(root: Path, number: int) -> None:
             checksums.write(f"{sha256(packed).hexdigest()}  {name}\n")
 
 
-@pytest.mark.parametrize(("make", "most"), [(dolma, 420), (oscar, 420)])
+@pytest.mark.parametrize(("make", "most"), [(dolma, 250), (dolma_with_attributes, 250), (oscar, 250)])
 def test_a_shard_takes_little_memory(make: Callable[[Path, int], None], most: int, tmp_path: Path) -> None:
     def peak(number: int) -> int:
         root = tmp_path / f"{number}"

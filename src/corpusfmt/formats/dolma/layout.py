@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
+from array import array
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum, auto
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,7 +22,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
-from corpusfmt.io.ondisk import Blocks, Made
+from corpusfmt.io.ondisk import Blocks, Made, in_order
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -433,67 +436,106 @@ def _paired(tree: _Tree) -> _Pairs:
     documents = tree.documents
     if not tree.attributes:
         return _Pairs(Made(len(documents), lambda index: _shard(index, documents[index], {})), (), ())
-    sets_of: dict[tuple[str, str], dict[str, Entry]] = {(each.base, each.rest): {} for each in tree.documents}
+    places = _Places(documents)
     set_names: defaultdict[str, set[str]] = defaultdict(set)
-    unpaired = []
-    for each in tree.attributes:
-        split = _set_and_path(each, sets_of)
-        if split is None:
-            unpaired.append(each)
-            continue
-        set_name, path = split
-        sets_of[each.base, path][set_name] = each.entry
-        set_names[each.base].add(set_name)
-    missing, orphans = _unmatched(documents, sets_of, set_names, unpaired)
-    shards = Blocks(_shard(index, each, sets_of[each.base, each.rest]) for index, each in enumerate(documents))
+    unpaired = Blocks[Placed]()
+
+    def found() -> Iterator[tuple[int, str, Entry]]:
+        for each in tree.attributes:
+            split = _set_and_index(each, places)
+            if split is None:
+                unpaired.append(each)
+            else:
+                set_names[each.base].add(split[0])
+                yield split[1], split[0], each.entry
+
+    shards = Blocks(_shards(documents, in_order(found(), itemgetter(0))))
+    missing, orphans = _unmatched(documents, shards, set_names, unpaired)
     return _Pairs(shards, missing, orphans)
+
+
+class _Places:
+    """Documents files by their places, eight bytes each: the first bits of a hash, and the index."""
+
+    def __init__(self, documents: Sequence[Placed]) -> None:
+        self._documents = documents
+        self._indexes = (1 << len(documents).bit_length()) - 1
+        packed = (self._bits(each.base, each.rest) | index for index, each in enumerate(documents))
+        self._packed = array("Q", in_order(packed, int, times=8))
+
+    def _bits(self, base: str, path: str) -> int:
+        return hash((base, path)) & ((1 << 64) - 1) & ~self._indexes
+
+    def index_of(self, base: str, path: str) -> int | None:
+        """Return the index of the documents file at a path, None if there is none."""
+        wanted = self._bits(base, path)
+        for at in range(bisect_left(self._packed, wanted), len(self._packed)):
+            index = self._packed[at] & self._indexes
+            if self._packed[at] - index != wanted:
+                return None
+            if self._documents[index][:2] == (base, path):
+                return index
+        return None
+
+
+def _set_and_index(attributes: Placed, places: _Places) -> tuple[str, int] | None:
+    """Split a path below `attributes` into set and documents: the set's name may be nested, its shortest reading wins."""
+    parts = attributes.rest.split("/")
+    for cut in range(1, len(parts)):
+        index = places.index_of(attributes.base, "/".join(parts[cut:]))
+        if index is not None:
+            return "/".join(parts[:cut]), index
+    return None
+
+
+def _shards(documents: Iterable[Placed], attributes: Iterator[tuple[int, str, Entry]]) -> Iterator[Shard]:
+    """Yield the shard of each documents file; attributes are in the order of their documents."""
+    following = next(attributes, None)
+    for index, each in enumerate(documents):
+        sets = {}
+        while following is not None and following[0] == index:
+            sets[following[1]] = following[2]
+            following = next(attributes, None)
+        yield _shard(index, each, sets)
 
 
 def _shard(index: int, documents: Placed, sets: dict[str, Entry]) -> Shard:
     return Shard(index, documents.entry.path, _files(documents.entry, sets), corpus=documents.base)
 
 
-def _set_and_path(attributes: Placed, documents: dict[tuple[str, str], dict[str, Entry]]) -> tuple[str, str] | None:
-    """Split a path below `attributes` into set and path: the set's name may be nested, its shortest reading wins."""
-    parts = attributes.rest.split("/")
-    for cut in range(1, len(parts)):
-        path = "/".join(parts[cut:])
-        if (attributes.base, path) in documents:
-            return "/".join(parts[:cut]), path
-    return None
-
-
 def _files(documents: Entry, sets: dict[str, Entry]) -> dict[str, Entry]:
     return {DOCUMENTS: documents} | {f"{ATTRIBUTES}/{name}": sets[name] for name in sorted(sets)}
 
 
+def _sets(shard: Shard) -> set[str]:
+    return {role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role != DOCUMENTS}
+
+
 def _unmatched(
-    documents: Sequence[Placed],
-    sets_of: dict[tuple[str, str], dict[str, Entry]],
-    set_names: dict[str, set[str]],
-    unpaired: Sequence[Placed],
+    documents: Sequence[Placed], shards: Sequence[Shard], set_names: dict[str, set[str]], unpaired: Sequence[Placed]
 ) -> tuple[list[Problem], list[Placed]]:
-    by_stem: defaultdict[str, list[Placed]] = defaultdict(list)
-    for each in documents:
-        by_stem[_stem(each.rest)].append(each)
+    by_stem: dict[str, list[int]] = {_stem(stray.rest): [] for stray in unpaired}
+    for index, each in enumerate(documents if unpaired else ()):
+        if (stem := _stem(each.rest)) in by_stem:
+            by_stem[stem].append(index)
     orphans = []
-    instead: defaultdict[tuple[str, str], dict[str, Entry]] = defaultdict(dict)
+    instead: defaultdict[int, dict[str, Entry]] = defaultdict(dict)
     for stray in unpaired:
         set_name = _probable_set(stray, set_names)
         likely = [
-            document
-            for document in by_stem[_stem(stray.rest)]
-            if set_name not in sets_of[document.base, document.rest] | instead[document.base, document.rest]
+            index
+            for index in by_stem[_stem(stray.rest)]
+            if set_name not in instead.get(index, ()) and set_name not in _sets(shards[index])
         ]
         if likely:
-            closest = max(likely, key=lambda document: _common_tail(document.rest, stray.rest))
-            instead[closest.base, closest.rest][set_name] = stray.entry
+            closest = max(likely, key=lambda index: _common_tail(documents[index].rest, stray.rest))
+            instead[closest][set_name] = stray.entry
         else:
             orphans.append(stray)
     missing = []
-    for each in documents:
-        strays = instead[each.base, each.rest]
-        lacking = set_names.get(each.base, set()) - sets_of[each.base, each.rest].keys()
+    for index, (each, shard) in enumerate(zip(documents, shards, strict=True)):
+        strays = instead.get(index, {})
+        lacking = set_names.get(each.base, set()) - _sets(shard)
         for name in sorted(lacking | strays.keys()):
             message = f"no attributes at `{_attributes_path(each, name)}`"
             hint = f"move `{strays[name].path}` there" if name in strays else f"run the tagger of `{name}` on it"
