@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import posixpath
 from array import array
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec.structs import replace
 
@@ -15,7 +16,7 @@ from corpusfmt.conversion.stages import Converted, DirectTask
 from corpusfmt.conversion.unrepeated import unrepeated
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.ondisk import OnDisk
+from corpusfmt.io.ondisk import Blocks, OnDisk, in_order
 
 
 def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDisk[Converted]:
@@ -60,17 +61,27 @@ def _numbered_through(
     tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
 ) -> Mapping[int, int | None]:
     """Return the new part numbers of tasks, by index: those of each language that have files get 1, 2, 3, … if there are gaps."""
-    series: defaultdict[tuple[str, str | None], list[tuple[int, int | None]]] = defaultdict(list)
-    for index, (task, result) in enumerate(zip(tasks, converted, strict=True)):
-        if result.files and task.argument.part_bytes is None:
-            series[task.argument.folder, task.argument.language].append((index, task.argument.part))
+    placed = (
+        ((task.argument.folder, task.argument.language or ""), task.argument.part, index)
+        for index, (task, result) in enumerate(zip(tasks, converted, strict=True))
+        if result.files and task.argument.part_bytes is None
+    )
+    parts = Blocks(in_order(placed, lambda each: (each[0], each[1] or 0)))
+    with_gaps = {series for series, some in groupby(parts, itemgetter(0)) if _has_gaps(part for _, part, _ in some)}
     numbers: dict[int, int | None] = {}
-    for parts in series.values():
-        parts.sort(key=lambda each: each[1] or 0)
-        # A part without a number is the only part.
-        if any(part != number for number, (_, part) in enumerate(parts, 1)) and parts[-1][1] is not None:
-            numbers |= {index: number if len(parts) > 1 else None for number, (index, _) in enumerate(parts, 1)}
+    for series, some in groupby(parts, itemgetter(0)) if with_gaps else ():
+        if series in with_gaps:
+            indexes = [index for _, _, index in some]
+            numbers |= {index: number if len(indexes) > 1 else None for number, index in enumerate(indexes, 1)}
     return numbers
+
+
+def _has_gaps(parts: Iterable[int | None]) -> bool:
+    """Return whether sorted parts are not 1, 2, 3, …. One without a number is the only part."""
+    odd, last = False, None
+    for number, last in enumerate(parts, 1):
+        odd = odd or last != number
+    return odd and last is not None
 
 
 def _as_part(number: int | None, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
