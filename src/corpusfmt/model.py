@@ -386,7 +386,9 @@ class Tally(Struct):
 
     def settle(self, reason: str) -> list[tuple[str, str]]:
         """Move known occurrences, least severe first, from the counts to `suppressed`; return the unmatched known keys."""
-        unmatched = []
+        unmatched: list[tuple[str, str]] = []
+        if not self.known:
+            return unmatched
         for (code, path), budget in self.known.items():
             left = 0 if code in INCOMPLETE_CODES else budget
             for severity in (Severity.INFO, Severity.WARNING, Severity.ERROR):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -237,7 +238,8 @@ class _Records:
         self._keys: KeyWriter | None = None
         if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
             self._keys = KeyWriter(record_folder(options.scratch, part), shard.index)
-            self._place = fingerprint_file(options.scratch, part, shard.index)
+            # Small shards, of which there may be very many, need no path.
+            self._place = partial(fingerprint_file, options.scratch, part, shard.index)
         self._headers = bytearray()
         self._file: BinaryIO | None = None
         self._next_row = 0
@@ -254,8 +256,9 @@ class _Records:
         found = bytes(8 * (first_row - self._next_row)) + array("Q", headers).tobytes()
         self._next_row = first_row + len(ids)
         if self._file is None and self._next_row > FEW_OF_A_SHARD:
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._place.open("wb")
+            place = self._place()
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._file = place.open("wb")
             self._file.write(self._headers)
         if self._file is None:
             self._headers += found
