@@ -40,6 +40,9 @@ class Series:
     def __iter__(self) -> Iterator[int]:
         return (each >> _PLACE_BITS for each in self._packed)
 
+    def __contains__(self, number: object) -> bool:
+        return isinstance(number, int) and self.place_of(number) is not None
+
     def place_of(self, number: int) -> int | None:
         """Return the place of a number in the folder, None if there is none."""
         at = bisect_left(self._packed, number << _PLACE_BITS)
@@ -107,12 +110,13 @@ class Listing(Sequence[Entry]):
     def __getitem__(self, index: slice) -> list[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         indexes = range(len(self))[index]
-        return self._at(indexes) if isinstance(indexes, int) else list(map(self._at, indexes))
+        return self.at(indexes) if isinstance(indexes, int) else list(map(self.at, indexes))
 
     def __iter__(self) -> Iterator[Entry]:
-        return map(self._at, range(len(self)))
+        return map(self.at, range(len(self)))
 
-    def _at(self, place: int) -> Entry:
+    def at(self, place: int) -> Entry:
+        """Return the entry at a place, from 0."""
         kind = self._kinds[place]
         if kind == _ALONE:
             return self.alone[place]
@@ -123,7 +127,7 @@ class Listing(Sequence[Entry]):
         """Yield the first entry of each series with the number of its files, and every other one, in their order."""
         for place in sorted([*self.alone, *self._first]):
             kind = self._kinds[place]
-            yield self._at(place), 1 if kind == _ALONE else self._counts[kind]
+            yield self.at(place), 1 if kind == _ALONE else self._counts[kind]
 
     def place_of(self, name: str) -> int | None:
         """Return the place of a name, None if there is no such entry."""

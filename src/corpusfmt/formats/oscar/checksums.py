@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from array import array
 from collections.abc import Callable, Iterator
 from struct import Struct as Record
+from typing import IO
 
 from msgspec import Struct
 
@@ -160,34 +162,45 @@ class ChecksumList:
         # The first digest of a file and its line are in a record, whose number, from 1, is here; others are in memory.
         self._records = array("I", [0]) * len(listing)
         self._written = 0
-        self._file = tempfile.SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115 - ends with this object
+        self._on_disk = 0
+        self._in_memory = bytearray()
+        self._file: IO[bytes] | None = None
         self._further: dict[int, list[str]] = {}
 
     def note(self, place: int, digest: str, line: int) -> None:
         """Add a digest of the file at a place."""
         if not self._records[place]:
-            self._file.seek(self._written * _RECORD.size)
-            self._file.write(_RECORD.pack(bytes.fromhex(digest), line))
+            self._in_memory += _RECORD.pack(bytes.fromhex(digest), line)
+            if len(self._in_memory) >= _MOST_IN_MEMORY:
+                self._spill()
             self._written += 1
             self._records[place] = self._written
         elif len(further := self._further.setdefault(place, [])) < _MOST_DIGESTS - 1:
             further.append(digest)
 
     def __del__(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
+
+    def _spill(self) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
+        self._file.seek(0, os.SEEK_END)
+        self._file.write(self._in_memory)
+        self._on_disk += len(self._in_memory)
+        self._in_memory.clear()
 
     def __len__(self) -> int:
         """The number of files that are listed."""
         return self._written
 
-    def files(self) -> Iterator[Entry]:
-        """Yield the files that are listed, in the order of their names."""
-        return (self.listing[place] for place, record in enumerate(self._records) if record)
+    def places(self) -> Iterator[int]:
+        """Yield the places of the files that are listed."""
+        return (place for place, record in enumerate(self._records) if record)
 
-    def of(self, name: str) -> tuple[str, ...]:
-        """Return the digests of a file, in the order of the list."""
-        place = self.listing.place_of(name)
-        if place is None or not self._records[place]:
+    def of(self, place: int) -> tuple[str, ...]:
+        """Return the digests of the file at a place, in the order of the list."""
+        if not self._records[place]:
             return ()
         digest, _ = self._record(place)
         return digest.hex(), *self._further.get(place, ())
@@ -197,8 +210,12 @@ class ChecksumList:
         return self._record(place)[1] if self._records[place] else None
 
     def _record(self, place: int) -> tuple[bytes, int]:
-        self._file.seek((self._records[place] - 1) * _RECORD.size)
-        digest, line = _RECORD.unpack(self._file.read(_RECORD.size))
+        begin = (self._records[place] - 1) * _RECORD.size
+        if self._file is None or begin >= self._on_disk:
+            digest, line = _RECORD.unpack_from(self._in_memory, begin - self._on_disk)
+        else:
+            self._file.seek(begin)
+            digest, line = _RECORD.unpack(self._file.read(_RECORD.size))
         return digest, line
 
 

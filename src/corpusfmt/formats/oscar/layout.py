@@ -143,13 +143,14 @@ class _Planner:
         dedup = self._options.dedup or (None in language.texts and is_dedup(language.texts[None]))
         listed = 0
         for number in each_once(language.texts, language.metadata):
-            files = {"text": language.texts.get(number), "metadata": language.metadata.get(number)}
-            present = {role: entry for role, entry in files.items() if entry is not None}
+            places = {role: parts.place_of(number) for role, parts in slots.parts.items()}
+            present: dict[str, int] = {role: place for role, place in places.items() if place is not None}
             listed += self._add_shard(folder, index, present, listing, dedup=dedup)
         if listing is not None and folder.alone is None and listed < len(listing):
-            for entry in sorted(listing.files(), key=lambda entry: entry.name):
-                if entry.kind == "file" and not language.has(entry.name):
-                    self._add_shard(folder, index, {"other": entry}, listing, dedup=False)
+            entries = folder.entries
+            for place in sorted(listing.places(), key=lambda place: entries.at(place).name):
+                if entries.at(place).kind == "file" and not language.has(entries.at(place).name):
+                    self._add_shard(folder, index, {"other": place}, listing, dedup=False)
         self._close(judge)
 
     def judge_lines(self) -> None:
@@ -179,14 +180,15 @@ class _Planner:
         self._close(judge)
 
     def _add_shard(
-        self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
+        self, folder: Folder, index: int, places: Mapping[str, int], listing: ChecksumList | None, *, dedup: bool
     ) -> int:
         """Add a shard; return how many of its files are listed."""
+        files = {role: folder.entries.at(place) for role, place in places.items()}
         first = next(iter(files.values()))
         stem = first.name.partition(".")[0]
         listed = None
         if listing is not None:
-            digests = {role: listing.of(entry.name) for role, entry in files.items()}
+            digests = {role: listing.of(place) for role, place in places.items()}
             listed = Listing(listing.path, digests, listing.complete, listing.orphans)
         part = Part(
             folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed

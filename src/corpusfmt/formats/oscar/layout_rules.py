@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from heapq import merge
 from itertools import groupby
 
@@ -33,14 +33,12 @@ class FileName(Struct, frozen=True):
     version: str
 
 
-def ordinal(number: int | None) -> int:
-    """Return what parts are sorted by: their numbers, after a single file."""
-    return -1 if number is None else number
-
-
-def each_once(*numbers: Iterable[int | None]) -> Iterator[int | None]:
-    """Yield the numbers of parts that are in any of some sequences, all of them in order."""
-    return (number for number, _ in groupby(merge(*numbers, key=ordinal)))
+def each_once(*numbers: Collection[int | None]) -> Iterator[int | None]:
+    """Yield the numbers of parts that are in any of some collections, all of them in order, None first."""
+    if any(None in each for each in numbers):
+        yield None
+    for number, _ in groupby(merge(*((number for number in each if number is not None) for each in numbers))):
+        yield number
 
 
 class Pairing(Struct, frozen=True):
