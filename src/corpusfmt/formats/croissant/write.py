@@ -68,7 +68,12 @@ def description(described: Described, version: str) -> Json:
 def _prefixes_in(part: object) -> set[str]:
     """Return the prefixes of `_PREFIXES` that a part of a description uses."""
     found: set[str] = set()
-    text = json.dumps(part, default=lambda on_disk: found.update(*map(_prefixes_in, on_disk)))
+
+    def look(on_disk: Iterable[object]) -> None:
+        for each in on_disk:
+            found.update(_prefixes_in(each))
+
+    text = json.dumps(part, default=look)
     return found | {prefix for prefix in _PREFIXES if f'"{prefix}:' in text}
 
 
