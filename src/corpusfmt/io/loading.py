@@ -28,26 +28,11 @@ _WAITING_ROWS = 256
 # UTC is lost by that, YEAR_0 one that Python has no value for, QUOTING a string that is itself JSON. WIDE is a whole number
 # above 2^53, BIG one of more than 64 bits, HUGE one that even unsigned has more, INEXACT one that a float changes. FRACTION
 # is a float that is no whole number of 64 bits, LONG one of more than ten decimals; RAGGED are objects with different keys.
-(
-    NULL,
-    BOOL,
-    INT,
-    WIDE,
-    BIG,
-    HUGE,
-    FLOAT,
-    FRACTION,
-    LONG,
-    TIME,
-    OFFSET,
-    YEAR_0,
-    TEXT,
-    QUOTING,
-    LIST,
-    OBJECT,
-    RAGGED,
-    INEXACT,
-) = (1 << place for place in range(18))
+# They are kept with the state of a run, so that a new one comes last.
+NULL, BOOL, INT, WIDE, BIG, HUGE, FLOAT, FRACTION, LONG, TIME, OFFSET, TEXT, QUOTING, LIST, OBJECT, RAGGED, INEXACT = (
+    1 << place for place in range(17)
+)
+YEAR_0 = 1 << 17
 NUMBERS = INT | WIDE | BIG | HUGE | INEXACT | FLOAT | FRACTION | LONG
 TIMES = TIME | OFFSET | YEAR_0
 TEXTS = TIMES | TEXT | QUOTING
