@@ -9,19 +9,16 @@ import re
 import shutil
 import sys
 import tempfile
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, mention
-from corpusfmt.io.ondisk import Made
+from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
@@ -112,17 +109,12 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
     if found := {name: commit for _, each in reports for name, commit in each.arguments.get("revisions", {}).items()}:
         whole.arguments = {"revisions": found}
     whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
-    ends = list(accumulate(len(report.shards) for _, report in reports))
-    whole.shards = Made(ends[-1], partial(_shard_at, reports, ends))
+    whole.shards = Blocks(
+        Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)
+        for shown, report in reports
+        for shard in report.shards
+    )
     return whole
-
-
-def _shard_at(reports: Sequence[tuple[str, Report]], ends: Sequence[int], number: int) -> Checked:
-    """Return the shard with a number in all reports together; `ends` has the number after the last one of each."""
-    place = bisect_right(ends, number)
-    shown, report = reports[place]
-    shard = report.shards[number - ends[place]]
-    return Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)
 
 
 def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from heapq import merge
-from typing import overload
 
+from corpusfmt.io.ondisk import ByIndex
 from corpusfmt.io.paths import Entry, Root
 
 # The first ones stay as they are.
@@ -51,7 +51,7 @@ class Series:
         return self._packed[at] & ((1 << _PLACE_BITS) - 1)
 
 
-class Listing(Sequence[Entry]):
+class Listing(ByIndex[Entry]):
     """The entries of one folder, in their order."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
@@ -103,17 +103,6 @@ class Listing(Sequence[Entry]):
 
     def __len__(self) -> int:
         return len(self._kinds)
-
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Entry]: ...
-    def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
-        indexes = range(len(self))[index]
-        return self.at(indexes) if isinstance(indexes, int) else list(map(self.at, indexes))
-
-    def __iter__(self) -> Iterator[Entry]:
-        return map(self.at, range(len(self)))
 
     def at(self, place: int) -> Entry:
         """Return the entry at a place, from 0."""

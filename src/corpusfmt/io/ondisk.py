@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import abstractmethod
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
@@ -59,7 +60,29 @@ def _pickler() -> type[ForkingPickler]:
     return ForkingPickler
 
 
-class OnDisk(Sequence[T], Generic[T]):
+class ByIndex(Sequence[T], Generic[T]):
+    """Items that are not all in memory; pickled, they are a list."""
+
+    @abstractmethod
+    def at(self, index: int) -> T:
+        """Return the item at an index from 0 on that there is."""
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.at, range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[T]: ...
+    def __getitem__(self, index: int | slice) -> T | list[T]:
+        indexes = range(len(self))[index]
+        return self.at(indexes) if isinstance(indexes, int) else list(map(self.at, indexes))
+
+    def __reduce__(self) -> tuple[type, tuple[list[T]]]:
+        return list, (list(self),)
+
+
+class OnDisk(ByIndex[T]):
     """Items by index, the last ones in memory, at most `held` of them. `number` is that of places that are empty at first."""
 
     def __init__(self, items: Iterable[T] = (), *, number: int = 0, held: int | None = None) -> None:
@@ -113,17 +136,7 @@ class OnDisk(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return self._number
 
-    def __iter__(self) -> Iterator[T]:
-        return (self[index] for index in range(self._number))
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        if isinstance(index, slice):
-            return [self[each] for each in range(*index.indices(self._number))]
-        index = range(self._number)[index]
+    def at(self, index: int) -> T:
         if index in self._in_memory:
             return self._in_memory[index]
         place = 0
@@ -136,7 +149,7 @@ class OnDisk(Sequence[T], Generic[T]):
         return item
 
 
-class Blocks(Sequence[T], Generic[T]):
+class Blocks(ByIndex[T]):
     """Items that are read in order, for the most part: they are written in blocks, and that of the last one read stays in memory.
 
     Reading them in another order takes much longer than that of an `OnDisk`.
@@ -170,18 +183,7 @@ class Blocks(Sequence[T], Generic[T]):
     def __len__(self) -> int:
         return (len(self._begins) - 1) * _A_BLOCK + len(self._last)
 
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        indexes = range(len(self))[index]
-        return self._at(indexes) if isinstance(indexes, int) else list(map(self._at, indexes))
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._at, range(len(self)))
-
-    def _at(self, index: int) -> T:
+    def at(self, index: int) -> T:
         number, place = divmod(index, _A_BLOCK)
         return self._block(number)[place]
 
@@ -196,29 +198,18 @@ class Blocks(Sequence[T], Generic[T]):
         return self._read[1]
 
 
-class Made(Sequence[T], Generic[T]):
-    """Items that are made from their indexes whenever they are asked for; pickled, they are a list."""
+class Made(ByIndex[T]):
+    """Items that are made from their indexes whenever they are asked for."""
 
     def __init__(self, number: int, make: Callable[[int], T]) -> None:
         self._number = number
         self._make = make
 
-    def __reduce__(self) -> tuple[type, tuple[list[T]]]:
-        return list, (list(self),)
+    def at(self, index: int) -> T:
+        return self._make(index)
 
     def __len__(self) -> int:
         return self._number
-
-    def __iter__(self) -> Iterator[T]:
-        return map(self._make, range(self._number))
-
-    @overload
-    def __getitem__(self, index: int) -> T: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[T]: ...
-    def __getitem__(self, index: int | slice) -> T | list[T]:
-        indexes = range(self._number)[index]
-        return self._make(indexes) if isinstance(indexes, int) else list(map(self._make, indexes))
 
 
 class ByName(Mapping[str, T], Generic[T]):
