@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from array import array
 from collections.abc import Callable, Iterator
-from struct import Struct as Record
-from typing import IO
 
 from msgspec import Struct
 
@@ -16,6 +12,7 @@ from corpusfmt.formats.general import barred
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
 from corpusfmt.io.listing import Listing
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -159,64 +156,36 @@ class ChecksumList:
         self.listing = listing
         self.orphans: set[str] = set()
         self.complete = True
-        # The first digest of a file and its line are in a record, whose number, from 1, is here; others are in memory.
-        self._records = array("I", [0]) * len(listing)
-        self._written = 0
-        self._on_disk = 0
-        self._in_memory = bytearray()
-        self._file: IO[bytes] | None = None
+        # The first digest of a file and its line; by place, its number there, from 1. Further ones are in memory.
+        self._first = OnDisk[tuple[str, int]]()
+        self._numbers = array("I", [0]) * len(listing)
         self._further: dict[int, list[str]] = {}
 
     def note(self, place: int, digest: str, line: int) -> None:
         """Add a digest of the file at a place."""
-        if not self._records[place]:
-            self._in_memory += _RECORD.pack(bytes.fromhex(digest), line)
-            if len(self._in_memory) >= _MOST_IN_MEMORY:
-                self._spill()
-            self._written += 1
-            self._records[place] = self._written
+        if not self._numbers[place]:
+            self._first.append((digest, line))
+            self._numbers[place] = len(self._first)
         elif len(further := self._further.setdefault(place, [])) < _MOST_DIGESTS - 1:
             further.append(digest)
 
-    def __del__(self) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    def _spill(self) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - ends with this object
-        self._file.seek(0, os.SEEK_END)
-        self._file.write(self._in_memory)
-        self._on_disk += len(self._in_memory)
-        self._in_memory.clear()
-
     def __len__(self) -> int:
         """The number of files that are listed."""
-        return self._written
+        return len(self._first)
 
     def places(self) -> Iterator[int]:
         """Yield the places of the files that are listed."""
-        return (place for place, record in enumerate(self._records) if record)
+        return (place for place, number in enumerate(self._numbers) if number)
 
     def of(self, place: int) -> tuple[str, ...]:
         """Return the digests of the file at a place, in the order of the list."""
-        if not self._records[place]:
-            return ()
-        digest, _ = self._record(place)
-        return digest.hex(), *self._further.get(place, ())
+        number = self._numbers[place]
+        return (self._first[number - 1][0], *self._further.get(place, ())) if number else ()
 
     def first_line(self, place: int) -> int | None:
         """Return the line with the first digest of the file at a place, if there is one."""
-        return self._record(place)[1] if self._records[place] else None
-
-    def _record(self, place: int) -> tuple[bytes, int]:
-        begin = (self._records[place] - 1) * _RECORD.size
-        if self._file is None or begin >= self._on_disk:
-            digest, line = _RECORD.unpack_from(self._in_memory, begin - self._on_disk)
-        else:
-            self._file.seek(begin)
-            digest, line = _RECORD.unpack(self._file.read(_RECORD.size))
-        return digest, line
+        number = self._numbers[place]
+        return self._first[number - 1][1] if number else None
 
 
 _NOTATIONS = {
@@ -228,9 +197,6 @@ _NOTATIONS = {
 _MOST_ORPHANS = 100_000
 # For one file; each further one is a finding.
 _MOST_DIGESTS = 100
-# A digest, and the number of its line.
-_RECORD = Record("<32sQ")
-_MOST_IN_MEMORY = 64 * 1024
 
 
 def read_list(
