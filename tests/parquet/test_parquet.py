@@ -24,6 +24,7 @@ from support import LONG_LINE, run_cli, tree
 import corpusfmt
 from corpusfmt.formats import named_format
 from corpusfmt.formats.parquet import write
+from corpusfmt.formats.parquet.arrow import OWN_COLUMNS
 from corpusfmt.formats.sniff import is_own_parquet
 from corpusfmt.io.limits import LimitReached, Limits, limited
 from corpusfmt.io.parquet import Table
@@ -135,6 +136,17 @@ def test_a_corpus_comes_back_byte_by_byte(dolma_corpus: Path, oscar_corpus: Path
         assert {name: data for name, data in tree(after).items() if name in expected} == expected
 
 
+def test_a_file_that_another_tool_changed_is_read_by_its_columns(dolma_corpus: Path, tmp_path: Path) -> None:
+    corpusfmt.convert(dolma_corpus, tmp_path / "ours", to="parquet")
+    for path in (tmp_path / "ours/data").rglob("*.parquet"):
+        found = pq.read_table(path)
+        changed = found.drop_columns(["extra"]).append_column("size", pa.array(range(len(found))))
+        pq.write_table(changed.replace_schema_metadata(found.schema.metadata), path)
+    rows = pq.read_table(tmp_path / "ours/data").to_pylist()
+    corpusfmt.convert(tmp_path / "ours/data", tmp_path / "rows", to="jsonl")
+    assert [row | {"metadata": row["metadata"]} for row in read_rows(tmp_path / "rows", "data")] == rows
+
+
 def test_shards_keep_their_names_and_workers_change_nothing(dolma_corpus: Path, tmp_path: Path) -> None:
     for jobs in (1, 2):
         corpusfmt.convert(dolma_corpus, tmp_path / str(jobs) / "corpus", to="parquet", jobs=jobs)
@@ -143,7 +155,7 @@ def test_shards_keep_their_names_and_workers_change_nothing(dolma_corpus: Path, 
     written = [name.removesuffix(".parquet") for name in tree(tmp_path / "1/corpus/data")]
     assert written == names
     described = json.loads((tmp_path / "1/corpus/croissant.json").read_bytes())
-    assert [field["name"] for field in described["recordSet"][0]["field"]] == list(write._COLUMNS)
+    assert [field["name"] for field in described["recordSet"][0]["field"]] == list(OWN_COLUMNS)
 
 
 def test_row_groups_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
     def is_utf8(data: bytes, /) -> int:
         """Return whether data is UTF-8."""
         try:
-            data.decode()
+            str(data, "utf-8")
         except UnicodeDecodeError:
             return False
         return True

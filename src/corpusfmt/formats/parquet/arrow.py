@@ -7,9 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TypeVar
 
+from corpusfmt.formats.rows.records import NAMED
 from corpusfmt.io.parquet import MOST_ROWS, Table
 from corpusfmt.model import Json, UsageError
 
+TEXT, ID = "text", "id"
+#: Columns of corpusfmt's own files that contain JSON, and all of them.
+JSON_COLUMNS = ("metadata", "attributes", "extra")
+OWN_COLUMNS = (ID, TEXT, *NAMED, *JSON_COLUMNS)
 #: A key in the schema metadata of files from corpusfmt: their columns are documents, some with JSON.
 MARK = {b"corpusfmt": b"documents-1"}
 
@@ -26,8 +31,11 @@ def pyarrow() -> Any:
 
 
 def is_ours(table: Table) -> bool:
-    """Return whether the writer of this project made a file."""
-    return MARK.items() <= (table.file.schema_arrow.metadata or {}).items()
+    """Return whether the writer of this project made a file, and nobody has changed its columns."""
+    if not MARK.items() <= (table.file.schema_arrow.metadata or {}).items():
+        return False
+    found = readable_columns(table)
+    return found.keys() == set(OWN_COLUMNS) and all(map(is_text, found.values()))
 
 
 def readable_columns(table: Table) -> Mapping[str, Any]:
@@ -98,7 +106,9 @@ def batches(
     schema = pa.schema(list(columns.items()))
 
     def converted(part: Any) -> T:
-        return convert(pa.Table.from_batches([part]).select(list(columns)).cast(schema))
+        found = pa.Table.from_batches([part]).select(list(columns))
+        # Even a cast that changes nothing imports all functions of Arrow.
+        return convert(found if found.schema.types == schema.types else found.cast(schema))
 
     return table.batches(list(columns), converted, most_rows, first)
 

@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.general import report_text, within_limits
-from corpusfmt.formats.parquet.rows import Row, Trouble, columns_of, judge_row, opened, rows
+from corpusfmt.formats.general import report_encoded_text, report_text, within_limits
+from corpusfmt.formats.parquet.arrow import batches
+from corpusfmt.formats.parquet.clean import CleanRows, clean_rows
+from corpusfmt.formats.parquet.rows import (
+    Columns,
+    Row,
+    Trouble,
+    columns_of,
+    decoded,
+    judge_row,
+    opened,
+    place_of,
+    row_of,
+)
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
-from corpusfmt.io.scan import double_encoding_at
-from corpusfmt.model import Fault, Location, Problem, Severity
+from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 EMPTY_FILE = RULES.finding(
@@ -50,10 +62,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             facts = (entry.path, [(field.name, str(field.type)) for field in table.file.schema_arrow])
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
-                for row in rows(table, columns):
-                    judge_row(row, judge)
-                    _judge_text(row, judge)
-                    judge.coverage.documents += 1
+                for found in batches(table, columns.kinds, partial(_scanned, columns=columns)):
+                    _judge_rows(found, columns, judge)
                 if not judge.coverage.documents:
                     hint = "delete the file, or write it again"
                     judge.report(EMPTY_FILE, Problem("no rows", Location(entry.path), hint))
@@ -62,12 +72,23 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage, facts)
 
 
-def _judge_text(row: Row | Fault, judge: Judge) -> None:
-    if isinstance(row, Fault):
+def _scanned(batch: Any, columns: Columns) -> CleanRows | list[Json | UnicodeDecodeError]:
+    return clean_rows(batch, columns) or list(decoded(batch))
+
+
+def _judge_rows(found: CleanRows | list[Json | UnicodeDecodeError], columns: Columns, judge: Judge) -> None:
+    first = judge.coverage.documents + 1
+    if isinstance(found, CleanRows):
+        for suspect in found.suspects:
+            report_encoded_text(suspect.text, place_of(suspect.fields, columns, first + suspect.number), judge)
+        judge.coverage.documents += found.count
         return
-    text = row.fields.get(row.columns.text)
-    if isinstance(text, str) and not text.isascii() and double_encoding_at(text.encode(), 0, False) >= 0:
-        report_text(text, row.at, judge)
+    for number, fields in enumerate(found, first):
+        row = row_of(fields, columns, number)
+        judge_row(row, judge)
+        if isinstance(row, Row) and isinstance(text := row.fields[columns.text], str):
+            report_text(text, row.at, judge)
+    judge.coverage.documents += len(found)
 
 
 def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:

@@ -6,18 +6,8 @@ import json
 from collections.abc import Iterator
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
-from corpusfmt.formats.parquet.rows import (
-    ID,
-    JSON_COLUMNS,
-    TEXT,
-    Columns,
-    Row,
-    Trouble,
-    columns_of,
-    judge_row,
-    opened,
-    rows,
-)
+from corpusfmt.formats.parquet.arrow import ID, JSON_COLUMNS, TEXT
+from corpusfmt.formats.parquet.rows import Columns, Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import rejections

@@ -15,6 +15,7 @@ from corpusfmt.formats.columns import Columns as Profile
 from corpusfmt.formats.columns import best_columns, path_to, value_at
 from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
+    JSON_COLUMNS,
     batches,
     is_integer,
     is_ours,
@@ -32,10 +33,6 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
-
-TEXT, ID = "text", "id"
-#: Columns of corpusfmt's own files that contain JSON.
-JSON_COLUMNS = ("metadata", "attributes", "extra")
 
 
 class Columns(Struct, frozen=True):
@@ -264,17 +261,12 @@ class Trouble(Exception):
 
 def rows(table: Table, columns: Columns, first: int = 1) -> Iterator[Row | Fault]:
     """Yield the rows of a file with correct columns from a number on, and a fault for one with a string that is not UTF-8."""
-    decoded = batches(table, columns.kinds, lambda batch: list(_decoded(batch)), first - 1)
-    for number, fields in enumerate(chain.from_iterable(decoded), first):
-        at = replace(columns.at, line=number)
-        if isinstance(fields, UnicodeDecodeError):
-            yield bad_text(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
-        else:
-            name = value_at(fields, columns.id) if columns.id else None
-            yield Row(at if name is None else replace(at, record=str(name)), fields, columns)
+    found = batches(table, columns.kinds, lambda batch: list(decoded(batch)), first - 1)
+    return (row_of(fields, columns, number) for number, fields in enumerate(chain.from_iterable(found), first))
 
 
-def _decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:
+def decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:
+    """Yield the rows of a table in memory, and an error for one with a string that is not UTF-8."""
     try:
         yield from json_rows(batch)
     except UnicodeDecodeError:
@@ -283,3 +275,17 @@ def _decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:
                 yield json_rows(batch.slice(index, 1))[0]
             except UnicodeDecodeError as error:
                 yield error
+
+
+def row_of(fields: Json | UnicodeDecodeError, columns: Columns, number: int) -> Row | Fault:
+    """Return a decoded row, given its number in the file from 1."""
+    if isinstance(fields, UnicodeDecodeError):
+        at = replace(columns.at, line=number)
+        return bad_text(at, f"{fields.reason} (byte {fields.object[fields.start]:02x})")
+    return Row(place_of(fields, columns, number), fields, columns)
+
+
+def place_of(fields: Json, columns: Columns, number: int) -> Location:
+    """Return where a row is, given its number in the file from 1."""
+    name = value_at(fields, columns.id) if columns.id else None
+    return replace(columns.at, line=number, record=None if name is None else str(name))

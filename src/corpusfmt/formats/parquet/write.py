@@ -8,15 +8,12 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any, BinaryIO
 
-from corpusfmt.formats.parquet.arrow import MARK, pyarrow
-from corpusfmt.formats.parquet.rows import ID, JSON_COLUMNS, TEXT
+from corpusfmt.formats.parquet.arrow import ID, MARK, OWN_COLUMNS, TEXT, pyarrow
 from corpusfmt.formats.parts import Item, Loaded, Writer
-from corpusfmt.formats.rows.records import NAMED
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
-_COLUMNS = (ID, TEXT, *NAMED, *JSON_COLUMNS)
 _ROWS_A_GROUP = 16 * 1024
 _BYTES_A_GROUP = 32 * 1024 * 1024
 # pyarrow 15 and 26 differ in these defaults; with them, the output depends on the version only by its name.
@@ -100,7 +97,7 @@ class TableWriter:
         (file,) = files
         self._sink = _Sink(file)
         required = (ID, TEXT)
-        fields = [pa.field(name, pa.string(), nullable=name not in required) for name in _COLUMNS]
+        fields = [pa.field(name, pa.string(), nullable=name not in required) for name in OWN_COLUMNS]
         self._schema = pa.schema(fields, metadata=MARK)
         self._writer = pa.parquet.ParquetWriter(self._sink, self._schema, **_SETTINGS)
         self._rows: list[Json] = []
