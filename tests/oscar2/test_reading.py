@@ -121,7 +121,7 @@ def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, lan
     judge = Judge(RULES, Grading(), version="22.01", path="")
     of(language).judged(line, Location(""), judge)
     assert "GEN000" not in judge.tally
-    if of(language).clean(line) is not None:
+    if of(language).fit(line) is not None:
         assert not judge.tally.findings
 
 
@@ -129,13 +129,13 @@ def test_glance_and_rules_agree(row: dict[str, Any], place: int, value: Any, lan
 def test_a_glance_takes_a_record_with_an_identification_for_each_line(lines: int, clean: bool) -> None:
     row = record()
     row["metadata"]["sentence_identifications"] = [None] * lines
-    assert of("de").clean(json.dumps(row).encode()) == ([row] if clean else None)
+    assert of("de").fit(json.dumps(row).encode()) == ([row] if clean else None)
 
 
 @pytest.mark.parametrize("twice", ['"content": "x", ', '"metadata": {}, ', '"\\u0063ontent": "x", '])
 def test_a_name_that_stands_twice_is_never_clean(twice: str) -> None:
     line = json.dumps(record()).replace("{", "{" + twice, 1).encode()
-    assert of("de").clean(line) is None
+    assert of("de").fit(line) is None
     judge = Judge(RULES, Grading(), version="22.01", path="")
     of("de").judged(line, Location(""), judge)
     assert [finding.code for finding in judge.tally.findings] == ["OSJ202"]

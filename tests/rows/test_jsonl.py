@@ -13,6 +13,7 @@ import lz4.frame
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from strategies import examples
 from support import LONG_LINE, gzipped, run_cli, tree
 
 import corpusfmt
@@ -243,16 +244,11 @@ def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions
     records = ColumnRecords(Shard(0, "a.jsonl", {}), CheckOptions(reading=reading))
     judge = Judge(RULES, Grading(), version="1.0", path="")
     records.judged(line, Location(""), judge)
-    clean = records.clean(line)
-    assert clean is None or (clean == [row] and not judge.tally.findings)
-    # A look takes some text beyond ASCII for double-encoded that the rule accepts.
-    if (
-        not judge.tally.findings
-        and isinstance(row, dict)
-        and line.isascii()
-        and not any(map(_is_integer, row.values()))
-    ):
-        assert clean == [row]
+    fit = records.fit(line)
+    assert fit is None or (fit == [row] and {each.code for each in judge.tally.findings} <= {"GEN202"})
+    assert (records.passed(line) is None) == (fit is None)
+    if not judge.tally.findings and isinstance(row, dict) and not any(map(_is_integer, row.values())):
+        assert fit == [row]
 
 
 @given(
@@ -277,6 +273,45 @@ def test_a_text_that_stays_encoded_is_written_as_if_it_were_decoded(
 )
 def test_a_text_that_is_none_does_not_stay_encoded(text: bytes) -> None:
     assert _written(b'{"id":"1","text":%b}' % text, CheckOptions(encoded_texts=True)) is None
+
+
+TEXTS = ["naïve", "a cafÃ©", "x\n\\nSPAẞ: CAFÉ®\nof one lineâ€¦\n\\", "\\\na cafÃ©\\\nb\n", "cafÃ", "©", 1]
+
+
+@examples(100)
+@given(
+    rows=st.lists(st.tuples(st.sampled_from(TEXTS), st.sampled_from(["1", 2, None]), st.integers(1, 3)), max_size=9),
+    escaped=st.booleans(),
+    line_feed=st.sampled_from([rb"\n", rb"\u000a", rb"\u000A"]),
+)
+def test_suspect_texts_are_judged_as_row_by_row(
+    rows: list[tuple[object, object, int]], escaped: bool, line_feed: bytes, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    lines = [
+        json.dumps({"text": text, "id": identity}, ensure_ascii=escaped).encode().replace(rb"\n", line_feed) + b"\n"
+        for text, identity, times in rows
+        for _ in range(times)
+    ]
+    path: Path = tmp_path_factory.mktemp("rows") / "a.jsonl"
+    path.write_bytes(b"".join(lines))
+    found = corpusfmt.validate(path, format="jsonl", jobs=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ColumnRecords, "passed", lambda _records, _data: None)
+        expected = corpusfmt.validate(path, format="jsonl", jobs=1)
+    assert (found.findings, found.by_rule, found.coverage) == (expected.findings, expected.by_rule, expected.coverage)
+
+
+def test_suspect_texts_are_found_at_their_rows(tmp_path: Path) -> None:
+    long = {"id": 3, "text": TEXTS[2]}
+    rows = [{"id": "1", "text": "a"}, *[{"id": "2", "text": "a cafÃ©"}] * 2, long, {"text": 1}, long, long]
+    found = corpusfmt.validate(write(tmp_path / "a.jsonl", *rows), format="jsonl", jobs=1)
+    places = (
+        ("a.jsonl:2", "GEN202", 2),
+        ("a.jsonl:4", "GEN202", 1),
+        ("a.jsonl:5", "JSL301", 1),
+        ("a.jsonl:6", "GEN202", 2),
+    )
+    assert sorted((str(each.location), each.code, each.count) for each in found.findings) == list(places)
 
 
 def _written(line: bytes, options: CheckOptions) -> bytes | None:

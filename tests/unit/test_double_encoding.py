@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from support import FIXTURES
 
-from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines
+from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines, suspect_lines_of_json
 
 UDHR = [
     line.partition("\t")[2]
@@ -141,6 +141,14 @@ def test_every_line_that_can_be_repaired_is_suspect_in_text_and_in_json(lines: l
     for ascii_only in (False, True):
         data = "\n".join(json.dumps(line, ensure_ascii=ascii_only) for line in lines).encode()
         assert set(wanted) <= {number for number, _, _ in suspect_lines(data, escaped=True)}
+
+
+@given(LINES, st.booleans(), st.sampled_from([rb"\n", rb"\u000a", rb"\u000A"]))
+@example(["\\", "a cafÃ©\\", "b"], False, rb"\n")
+def test_suspects_in_a_json_string_are_those_in_its_text(lines: list[str], ascii_only: bool, line_feed: bytes) -> None:
+    text = "\n".join(lines)
+    encoded = b'"%s"' % line_feed.join(json.dumps(line, ensure_ascii=ascii_only).encode()[1:-1] for line in lines)
+    assert list(suspect_lines_of_json(encoded)) == [line for _, _, line in suspect_lines(text.encode())]
 
 
 @given(st.lists(PIECES, max_size=12).map("".join))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -279,9 +279,22 @@ def report_encoded_text(data: bytes, at: Location, judge: Judge, times: int = 1)
     """Report double-encoded lines of a document in UTF-8, which occurs `times` times."""
     if double_encoding_at(data, 0, False) < 0:
         return
-    from corpusfmt.io.double_encoding import Repair, is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far
+    from corpusfmt.io.double_encoding import suspect_lines  # noqa: PLC0415 - few texts come so far
 
-    garbled = [line for _, _, line in suspect_lines(data) if is_garbled(line)]
+    _report_lines((line for _, _, line in suspect_lines(data)), at, judge, times)
+
+
+def report_json_text(text: bytes, at: Location, judge: Judge, times: int = 1) -> None:
+    """Report double-encoded lines of a document that is a string in JSON, which occurs `times` times."""
+    from corpusfmt.io.double_encoding import suspect_lines_of_json  # noqa: PLC0415 - few texts come so far
+
+    _report_lines(suspect_lines_of_json(text), at, judge, times)
+
+
+def _report_lines(lines: Iterable[bytes], at: Location, judge: Judge, times: int) -> None:
+    from corpusfmt.io.double_encoding import Repair, is_garbled, repair  # noqa: PLC0415 - few texts come so far
+
+    garbled = list(filter(is_garbled, lines))
     if garbled:
         shown = not judge.only_counts(DOUBLE_ENCODED, at.path) and repair(garbled[0].decode("utf-8", "replace"))
         judge.report(*double_encoded(at, shown or Repair("", "", 0), len(garbled)), times)

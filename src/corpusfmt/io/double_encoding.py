@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.scan import double_encoding_at
@@ -31,6 +32,10 @@ _EXCERPT = 150
 _WITHOUT_ASCII = bytes(byte if byte >= 0x80 else ord(" ") for byte in range(256))
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
+# A line feed in a JSON string is written in one of two ways.
+_LINE_FEED, _OTHER_LINE_FEED = rb"\n", re.compile(rb"\\u000[aA]")
+_BACKSLASH = ord("\\")
+_decode = msgspec.json.Decoder(str).decode
 
 
 class Repair(Struct, frozen=True):
@@ -128,3 +133,32 @@ def suspect_lines(data: bytes, *, escaped: bool = False) -> Iterator[tuple[int, 
         counted = start
         yield number, start, data[start:end]
         place = double_encoding_at(data, end, escaped)
+
+
+def suspect_lines_of_json(text: bytes) -> Iterator[bytes]:
+    """Yield the lines of a text that `repair` may change, given the text as a JSON string: only these are decoded."""
+    if _OTHER_LINE_FEED.search(text):
+        yield from (line for _, _, line in suspect_lines(_decode(text).encode()))
+        return
+    start, end = 1, len(text) - 1
+    place = double_encoding_at(text, start, True)
+    while place >= 0:
+        before = place
+        while (before := text.rfind(_LINE_FEED, start, before)) >= 0 and _is_escaped(text, before):
+            pass
+        after = place
+        while (after := text.find(_LINE_FEED, after, end)) >= 0 and _is_escaped(text, after):
+            after += 1
+        stop = end if after < 0 else after
+        line = _decode(b'"%s"' % text[start if before < 0 else before + len(_LINE_FEED) : stop]).encode()
+        if double_encoding_at(line, 0, False) >= 0:
+            yield line
+        start = min(stop + len(_LINE_FEED), end)
+        place = double_encoding_at(text, start, True)
+
+
+def _is_escaped(text: bytes, place: int) -> bool:
+    first = place
+    while text[first - 1] == _BACKSLASH:
+        first -= 1
+    return (place - first) % 2 == 1

@@ -73,10 +73,10 @@ def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> li
     return rows if _one_each_line(data, len(rows)) else None
 
 
-def encoded_texts(
+def texts_apart(
     decode_lines: Callable[[bytes], list[Any]], data: bytes, name: str
 ) -> tuple[list[EncodedText], list[Any]] | None:
-    """Return the texts with a name of the objects on lines, and the objects without them; None for any doubt.
+    """Return the texts with a name of the objects on lines as they are, and the objects without them; None for any doubt.
 
     Texts are neither decoded nor encoded again, which takes longer than all other fields together.
     """
@@ -87,12 +87,17 @@ def encoded_texts(
     texts: list[EncodedText] = [row.pop(name) for row in rows if name in row]
     if len(texts) < len(rows) or any(memoryview(text)[0] != _QUOTE for text in texts):
         return None
-    if _ODD_ESCAPE.search(data):
-        texts = [_encoded_again(text) if _ODD_ESCAPE.search(text) else text for text in texts]
     try:
         return texts, decode_lines(_encoder.encode_lines(rows))
     except UNDECODABLE:
         return None
+
+
+def encoded_texts(texts: list[EncodedText], data: bytes) -> list[EncodedText]:
+    """Return texts of some data as msgspec encodes them."""
+    if not _ODD_ESCAPE.search(data):
+        return texts
+    return [_encoded_again(text) if _ODD_ESCAPE.search(text) else text for text in texts]
 
 
 def _encoded_again(text: EncodedText) -> EncodedText:

@@ -13,7 +13,7 @@ from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_v
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
-from corpusfmt.io.jsonlines import decoded_text
+from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
@@ -116,7 +116,7 @@ class ColumnRecords(Records):
         self._id_name = steps[0] if len(steps) == 1 and steps[0] != self.text else None
         self._url, self._created, self._language = map(_path_to, (fields.url, fields.created, fields.language))
         paths = (self._id, self._url, self._created, self._language)
-        self.may_encode = options.encoded_texts and self.text not in {path[0] for path in paths if path}
+        self.leaves_texts = self.text not in {path[0] for path in paths if path}
         self._language_of_file = self.columns.language_of_path(_place(shard))
         self._source = options.reading.source or self.columns.name or self.source
         self._marks: dict[tuple[_Shape, bool], str | None] = {}
@@ -148,6 +148,8 @@ class ColumnRecords(Records):
 
     def _fitting(self, row: Json) -> str:
         """Return the name of the profile that the first row of a file fits."""
+        if isinstance(row.get(self.text), EncodedText):
+            row = row | {self.text: ""}
         # Who names a profile knows that it is of the files, whatever they are called.
         is_named = self.options.reading.columns is not None
         if self.columns.name and self.columns.fits(row, None if is_named else _place(self.shard)):

@@ -14,7 +14,8 @@ from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records
 from corpusfmt.formats.rows.writing import encoded
-from corpusfmt.io.lines import Block, LongLine, Run, runs
+from corpusfmt.io.lines import Block, LongLine, Run, first_run, runs
+from corpusfmt.io.scan import count_lines, double_encoding_at
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge, RuleSet
 
@@ -43,7 +44,7 @@ class Rows(Struct, frozen=True):
         with within_limits(judge, entry.path):
             file = RowFile(entry, judge, options)
             whole = True
-            for found in _scanned(file, records.clean):
+            for found in _scanned(file, records.passed):
                 if isinstance(found, LongLine):
                     judge.report(*file.too_long(found))
                     whole = False
@@ -51,7 +52,10 @@ class Rows(Struct, frozen=True):
                     records.judged(found.data, Location(entry.path, found.line, found.byte), judge, found.count)
                     coverage.documents += found.count
                 else:
-                    coverage.documents += len(found)
+                    for run, row in found.suspects():
+                        times = run.count * found.times
+                        records.judge_text(row, Location(entry.path, run.line, run.byte), judge, times)
+                    coverage.documents += len(found.rows) * found.times
             coverage.bytes += file.bytes
             if whole and file.whole and not coverage.documents:
                 hint = "delete the file, or write it again"
@@ -74,9 +78,10 @@ class Rows(Struct, frozen=True):
         file = RowFile(shard.files[ROWS], of_file, options)
         number = 0
         for found in _scanned(file, records.fit):
-            if isinstance(found, list):
-                yield from together(map(records.document, found, count(number + 1)))
-                number += len(found)
+            if isinstance(found, Fit):
+                rows = found.rows * found.times
+                yield from together(map(records.document, rows, count(number + 1)))
+                number += len(rows)
             elif isinstance(found, LongLine):
                 number += 1
                 judge = self._fresh_judge(shard, options)
@@ -103,7 +108,27 @@ def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:
     return (Rejected(each, raw) for each in judge.tally.findings if each.severity is Severity.ERROR)
 
 
-def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[list[Json] | Run | LongLine]:
+class Fit(Struct):
+    """Rows on which no rule fires that is not about what texts say, with their lines, which are repeated `times` times."""
+
+    rows: list[Json]
+    lines: Block
+    times: int = 1
+
+    def suspects(self) -> Iterator[tuple[Run, Json]]:
+        """Yield the lines in which a text may be encoded twice, with the row on each."""
+        data, line, counted = self.lines.data, self.lines.line, 0
+        place = double_encoding_at(data, 0, True)
+        while place >= 0:
+            start = data.rfind(b"\n", 0, place) + 1
+            line += count_lines(data[counted:start])
+            run = first_run(self.lines, line, start)
+            yield run, self.rows[line - self.lines.line]
+            counted = start
+            place = double_encoding_at(data, start + run.count * (len(run.data) + 1), True)
+
+
+def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[Fit | Run | LongLine]:
     """Yield the rows of a file in order; those that are accepted are decoded."""
     for block in file.blocks():
         if isinstance(block, LongLine):
@@ -111,14 +136,15 @@ def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Ite
             continue
         line = block.line
         for start, data in pieces(block.data, _PIECE):
+            piece = Block(data, line, block.byte + start)
             accepted = accept(data)
             if accepted is not None:
-                yield accepted
+                yield Fit(accepted, piece)
                 line += len(accepted)
                 continue
-            for run in runs(Block(data, line, block.byte + start)):
+            for run in runs(piece):
                 alone = accept(run.data)
-                yield alone * run.count if alone else run
+                yield Fit(alone, Block(run.data, run.line, run.byte), run.count) if alone else run
                 line += run.count
 
 

@@ -12,10 +12,10 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.general import json_of, report_text
+from corpusfmt.formats.general import json_of, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
-from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines, encoded_texts
-from corpusfmt.io.scan import count_quotes, double_encoding_at
+from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines, encoded_texts, texts_apart
+from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
 from corpusfmt.rules import Judge, RuleSet
@@ -99,8 +99,7 @@ def judged_row(
     if decoded is None:
         return None
     row = decoded.value
-    name = id_of(row) if isinstance(row, dict) else None
-    at = replace(at, record=name if isinstance(name, str) else None)
+    at = _named(at, id_of(row) if isinstance(row, dict) else None)
     judge.check(Row(at, decoded), times)
     if not isinstance(row, dict):
         return None
@@ -108,6 +107,10 @@ def judged_row(
     if text is not None and isinstance(found := row.get(text), str):
         report_text(found, replace(at, pointer=pointer(text)), judge, times)
     return row
+
+
+def _named(at: Location, name: Any) -> Location:
+    return replace(at, record=name if isinstance(name, str) else None)
 
 
 _STRINGS = {str, EncodedText}
@@ -128,8 +131,8 @@ class Records(ABC):
         self.options = options
         #: What a check leaves for the judgement of all files.
         self.facts: Any = None
-        #: Whether the texts of rows may stay encoded.
-        self.may_encode = False
+        #: Whether rows are clean, and are documents, whatever the texts are.
+        self.leaves_texts = False
 
     def are_clean(self, rows: list[Json]) -> bool:
         """Return whether no rule of the format can fire on these rows."""
@@ -147,19 +150,24 @@ class Records(ABC):
         """Return the name of a row's record in findings, if it is a string."""
         return row.get("id")
 
-    def clean(self, data: bytes) -> list[Json] | None:
-        """Return the rows of whole lines, None if a rule may fire."""
-        return self.fit(data) if double_encoding_at(data, 0, True) < 0 else None
-
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
-        apart = encoded_texts(_decode, data, self.text) if self.may_encode else None
-        if apart is None:
-            rows = decoded_lines(_decode, data)
-            if rows is None:
-                return None
-            apart = [row.pop(self.text, None) for row in rows], rows
-        texts, rows = apart
+        apart = self._apart(data) if self.options.encoded_texts else None
+        if apart is not None:
+            texts, rows = apart
+            return self._together(encoded_texts(texts, data), rows, data)
+        found = decoded_lines(_decode, data)
+        return None if found is None else self._together([row.pop(self.text, None) for row in found], found, data)
+
+    def passed(self, data: bytes) -> list[Json] | None:
+        """Return the same, with texts as they are encoded where nothing needs them."""
+        apart = self._apart(data)
+        return self.fit(data) if apart is None else self._together(*apart, data)
+
+    def _apart(self, data: bytes) -> tuple[list[EncodedText], list[Json]] | None:
+        return texts_apart(_decode, data, self.text) if self.leaves_texts else None
+
+    def _together(self, texts: Sequence[Any], rows: list[Json], data: bytes) -> list[Json] | None:
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
         if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
             return None
@@ -170,6 +178,14 @@ class Records(ABC):
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""
         return judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
+
+    def judge_text(self, row: Json, at: Location, judge: Judge, times: int) -> None:
+        """Check what the text of an object says, which is repeated `times` times and on which no other rule fires."""
+        text, at = row[self.text], replace(_named(at, self.id_of(row)), pointer=pointer(self.text))
+        if isinstance(text, str):
+            report_text(text, at, judge, times)
+        else:
+            report_json_text(bytes(text), at, judge, times)
 
 
 def are_of(schema: Any, rows: list[Json]) -> bool:
