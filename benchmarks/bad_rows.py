@@ -16,55 +16,62 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from corpora import headers, row_of
+from corpora import enriched, headers, row_of
 from measuring import MB, Command, least, race, table
 
 VALIDATE = "import corpusfmt, sys; corpusfmt.validate(sys.argv[1], jobs=1, format=sys.argv[2])"
 ENGLISH = "a line of text that is long enough to be kept in a corpus of many languages " * 2
 RUSSIAN = "строка текста, достаточно длинная для того, чтобы её сохранить в корпусе " * 2
 KOREAN = "한국어 문장은 충분히 길어야 보존된다 " * 6
-Rows = Callable[[], bytes]
+SCRIPTS = {ENGLISH: "ASCII", RUSSIAN: "Cyrillic", KOREAN: "Korean"}
+Document = Callable[[str], bytes]
 
 
-def texts() -> dict[str, dict[str, bytes]]:
-    """Return documents of OSCAR by script: one clean, and others."""
+def texts() -> dict[str, dict[str, Document]]:
+    """Return how a line of text becomes a document of OSCAR, by script: a clean one, and others."""
+
+    def encoded(change: Callable[[str], str] = str) -> Document:
+        return lambda line: f"{change(line)}\n\n".encode()
+
+    def in_nfd(line: str) -> str:
+        return unicodedata.normalize("NFD", line)
+
     rng = random.Random(1)
-    marks = "".join(
-        f"{rng.choice('abcdeой')}{''.join(map(chr, rng.choices(range(0x300, 0x370), k=2)))}" for _ in range(60)
-    )
-    latin = {
-        "clean": ENGLISH,
-        "ends in CR": f"{ENGLISH}\r",
-        "control character": f"{ENGLISH}\x01",
-        "NUL": f"{ENGLISH}\0",
-        "begins with a space": f" {ENGLISH}",
-        "words": "short\nline",
-        "letters": "x\ny",
-        "only LFs": "",
-        "spaces": " \t",
-        "double-encoded": f"{ENGLISH} Ã©tÃ© dâ€™hiver",
-        "emoji": f"{ENGLISH}\U0001f950",
-        "random marks": marks,
-    }
-    encoded = {name: f"{text}\n\n".encode() for name, text in latin.items()}
-    encoded["not UTF-8"] = ENGLISH.encode() + b"\xff\n\n"
+    marks = ["".join(map(chr, rng.choices(range(0x300, 0x370), k=2))) for _ in range(1000)]
     return {
-        "ASCII": encoded,
-        "Cyrillic": {
-            "clean": f"{RUSSIAN}\n\n".encode(),
-            "NFD": unicodedata.normalize("NFD", f"{RUSSIAN}й\n\n").encode(),
-            "not UTF-8": RUSSIAN.encode() + b"\xff\n\n",
+        ENGLISH: {
+            "clean": encoded(),
+            "ends in CR": encoded(lambda line: f"{line}\r"),
+            "control character": encoded(lambda line: f"{line}\x01"),
+            "NUL": encoded(lambda line: f"{line}\0"),
+            "begins with a space": encoded(lambda line: f" {line}"),
+            "words": encoded(lambda line: line.replace(" ", "\n")),
+            "letters": encoded("\n".join),
+            "only LFs": encoded(lambda _: ""),
+            "spaces": encoded(lambda _: " \t"),
+            "double-encoded": encoded(lambda line: f"{line} Ã©tÃ© dâ€™hiver"),
+            "emoji": encoded(lambda line: f"{line}\U0001f950"),
+            "random marks": encoded(lambda line: "".join(letter + rng.choice(marks) for letter in line)),
+            "not UTF-8": lambda line: line.encode() + b"\xff\n\n",
         },
-        "Korean": {"clean": f"{KOREAN}\n\n".encode(), "NFD": unicodedata.normalize("NFD", f"{KOREAN}\n\n").encode()},
+        RUSSIAN: {"clean": encoded(), "NFD": encoded(in_nfd), "not UTF-8": lambda line: line.encode() + b"\xff\n\n"},
+        KOREAN: {"clean": encoded(), "NFD": encoded(in_nfd)},
     }
 
 
-def oscar_text(root: Path, megabytes: float, document: bytes) -> str:
-    """Write a file of 1.0."""
-    return write(root / "en.txt.gz", document * max(int(megabytes * MB / len(document)), 1))
+def oscar_text(root: Path, megabytes: float, document: Document, letters: str) -> str:
+    """Write a file of 1.0, in which documents recur after two megabytes."""
+    rng = random.Random(1)
+    words, weights = enriched(rng, letters.split())
+    found, size = [], 0
+    while size < min(megabytes, 2) * MB:
+        found.append(document(" ".join(rng.choices(words, cum_weights=weights, k=20))))
+        size += len(found[-1])
+    return write(root / "en.txt.gz", b"".join(found) * round(max(megabytes * MB / size, 1)))
 
 
 def metadata_rows() -> dict[str, Callable[[random.Random, int], bytes]]:
@@ -178,7 +185,10 @@ def main() -> None:
     parser.add_argument("--only", default="", help="a part of the titles")
     options = parser.parse_args()
     pieces: list[tuple[str, str, dict[str, Any], Callable[..., Any]]] = [
-        *((f"OSCAR 1.0, {script}", "oscar", kinds, oscar_text) for script, kinds in texts().items()),
+        *(
+            (f"OSCAR 1.0, {SCRIPTS[letters]}", "oscar", kinds, partial(oscar_text, letters=letters))
+            for letters, kinds in texts().items()
+        ),
         ("OSCAR 1.1, metadata", "oscar", metadata_rows(), oscar_metadata),
         ("Dolma", "dolma", row_kinds(), rows),
         ("JSON Lines", "jsonl", row_kinds(), rows),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date
 from functools import lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -128,7 +129,9 @@ def fingerprint(headers: Mapping[str, str]) -> int:
     """
     ordered = {name: headers[name] for name in USUAL_HEADERS if name in headers}
     ordered.update(sorted((name, headers[name]) for name in headers.keys() - ordered if not is_own(name)))
-    return xxh64_intdigest(b"".join(text.encode() + b"\xff" for item in ordered.items() for text in item))
+    # What stands for the byte ff, which ends each name and value, is encoded with all of them at once.
+    texts = [*chain.from_iterable(ordered.items()), ""]
+    return xxh64_intdigest("\udcff".join(texts).encode("utf-8", "surrogateescape"))
 
 
 def id_hash(value: str) -> int:
