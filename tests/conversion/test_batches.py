@@ -10,12 +10,14 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
-from conversion.rows import lines_of
+from conversion.rows import document, lines_of
 from support import gzipped, tree
 
 from corpusfmt import convert
+from corpusfmt.conversion import stored
 from corpusfmt.formats import CheckOptions, Rejected, format_at
 from corpusfmt.formats.batches import EncodedRows
+from corpusfmt.formats.dolma import read as dolma
 from corpusfmt.formats.oscar import read, write
 from corpusfmt.io.compress import GzipWriter
 from corpusfmt.io.loading import BLOCK_BYTES, Columns
@@ -115,8 +117,45 @@ def changed(corpus: Path, rng: random.Random) -> Path:
     return corpus
 
 
-def converted(source: Path, target: Path, to: str) -> dict[str, bytes]:
-    options = {"on_bad_record": "quarantine", "on_loss": "allow"}
+def mixed(folder: Path, seed: int) -> Path:
+    """Write rows of several languages in each shard of Dolma, and a few that are not usual."""
+    rng = random.Random(seed)
+    changes = [
+        lambda row: row.update(version="v1"),
+        lambda row: row.update(version=None),
+        lambda row: row.update(extra={"a": [1, 2.50, None]}, zone="é"),
+        lambda row: row.update(attributes={"x__y": [[0, 1, 0.5]]}),
+        lambda row: row.pop("created"),
+        lambda row: row.pop("metadata"),
+        lambda row: row.update(metadata=None),
+        lambda row: row["metadata"].update(language=None),
+        lambda row: row["metadata"].update(language="zh-hans"),
+        lambda row: row["metadata"].update(oscar="{}"),
+        lambda row: row["metadata"].update(number=10**20),
+        lambda row: row["metadata"].update(deep=[[[[[[[1]]]]]]]),
+        lambda row: row.update(text=""),
+        lambda row: row.update(text=f"\n{row['text']}\n \t\n\n"),
+        lambda row: row.update(source=""),
+        lambda row: row.update(id=7),
+    ]
+    for shard in range(3):
+        rows = []
+        for number in range(rng.randrange(1, 60)):
+            text = "\n".join(" ".join(rng.choices(_WORDS, k=rng.randrange(1, 40))) for _ in range(rng.randrange(1, 6)))
+            metadata = {"language": rng.choice(["de", "hi"]), "url": "https://example.org/é", "score": 0.5}
+            row = {"id": f"{shard}-{number}", "text": text, "source": "web", "created": _DATE, "metadata": metadata}
+            if rng.random() < 0.04:
+                rng.choice(changes)(row)
+            if rng.random() < 0.04:
+                row = dict(reversed(row.items()))
+            rows.append(json.dumps(row, ensure_ascii=rng.random() < 0.5).encode() + b"\n")
+        (folder / "documents").mkdir(parents=True, exist_ok=True)
+        (folder / "documents" / f"{shard}.jsonl.gz").write_bytes(gzipped(b"".join(rows)))
+    return folder
+
+
+def converted(source: Path, target: Path, to: str, **more: int) -> dict[str, bytes]:
+    options = {"on_bad_record": "quarantine", "on_loss": "allow"} | more
     convert(source, target, to=to, **options)  # type: ignore[arg-type]
     beside = target.with_name(f"{target.name}-quarantine")
     return tree(target) | (
@@ -137,6 +176,38 @@ def test_batches_change_no_byte(seed: int, tmp_path: Path, monkeypatch: pytest.M
     assert converted(source, tmp_path / "slow", "dolma") == fast
     assert converted(tmp_path / "slow", tmp_path / "slow-back", "oscar-1.1") == back
     assert converted(dirty, tmp_path / "slow-dirty-back", "oscar-1.1") == dirty_back
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("size", [None, 5_000])
+def test_batches_that_are_sorted_change_no_byte(
+    seed: int, size: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = mixed(tmp_path / "source", seed)
+    parts = {} if size is None else {"part_bytes": size}
+    fast = converted(source, tmp_path / "fast", "oscar-1.1", **parts)
+
+    # Small pieces of rows, of which most are usual, and sections in which a part may end.
+    monkeypatch.setattr(dolma, "_PIECE", 2_000)
+    monkeypatch.setattr(stored, "_SECTION_BYTES", 3_000)
+    assert converted(source, tmp_path / "small", "oscar-1.1", **parts) == fast
+
+    monkeypatch.setattr(write, "texts", lambda *_: None)
+    monkeypatch.setattr(write.PartWriter, "_add_texts", lambda *_: 0)
+    assert converted(source, tmp_path / "slow", "oscar-1.1", **parts) == fast
+
+
+def test_rows_that_are_sorted_are_converted_at_once(tmp_path: Path) -> None:
+    rows = [document(number, language) for number, language in enumerate(["de", "hi", "de"])]
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    languages, items = zip(*write.OSCAR_1_1.of_rows(data, "language") or (), strict=True)
+    assert languages == ("de", "hi", "de")
+    assert [item.text.decode() for item in items] == [row["text"] for row in rows]
+    assert items[0].record == (
+        b'{"headers":{"corpusfmt-document":"{\\"id\\":\\"d0\\",\\"source\\":\\"test\\",'
+        b'\\"metadata\\":{\\"language\\":\\"de\\"}}"},"offset":\0,"nb_sentences":2}\n'
+    )
+    assert write.OSCAR_1_1.of_rows(data.replace(b'"hi"', b'"hi-IN"'), "language") is None
 
 
 def test_only_the_last_document_of_a_usual_part_is_in_no_batch(oscar_corpus: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     for some in by_size(shards, _BYTES_TOGETHER, _MOST_TOGETHER):
         name = f"{some[0].index:06d}"
         container = job.workplace.state / "sort" / f"{name}.box"
-        argument = SortTask(tuple(map(job.reading, some)), container, job.workplace.aside(name))
+        argument = SortTask(tuple(map(job.reading, some)), job.target, container, job.workplace.aside(name))
         tasks.append(StageTask(name, argument, job.fingerprint(some)))
         weights.append(sum(shard.size for shard in some))
         containers.append(container)
@@ -54,7 +54,7 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
     for folder in sorted(folders):
         name = quote(folder, safe="")
         aside = job.workplace.aside(name)
-        pack = PackTask(job.target, folder, unnested[folder], tuple(containers), part_bytes, job.options.on_loss, aside)
+        pack = PackTask(job.target, folder, unnested[folder], tuple(containers), part_bytes, aside)
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
     packed = job.stages.of_own_files.run_whole(

@@ -88,6 +88,8 @@ class Documents:
         self._stack = ExitStack()
         self._sidecar: BinaryIO | None = None
         self.path = path_of(reading.shard)
+        #: The name of the language in metadata.
+        self.language_name = reading.options.language_field or "language"
         self._by_row = False
         self.taken = 0
         self.rejected = 0
@@ -144,10 +146,8 @@ class Documents:
         reader, options = self._reading.source.reader, self._options
         assert reader is not None
         read = reader.batches.get(batch) if batch is not None and self._is_first else None
-        asked = (
-            expected is None or options.language_field or options.language_attribute or not LABEL.fullmatch(expected)
-        )
-        if read is None or (self._reading.filed and asked):
+        asked = expected is not None and (options.language_field or not LABEL.fullmatch(expected))
+        if read is None or (self._reading.filed and (asked or options.language_attribute)):
             yield from reader.read(self._reading.shard, self._reading.check)
             return
         for each in read(self._reading.shard, self._reading.check):

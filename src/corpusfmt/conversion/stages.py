@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import posixpath
 from array import array
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.conversion.attributes import forget_language
 from corpusfmt.conversion.documents import Documents, Reading
 from corpusfmt.conversion.layout import path_of
-from corpusfmt.conversion.options import Losses, OnLoss
+from corpusfmt.conversion.options import Losses
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
-from corpusfmt.conversion.stored import STORED, Sections, stored_documents
+from corpusfmt.conversion.stored import STORED, Sections, as_array, stored_sections
 from corpusfmt.formats import Shard, named_format
-from corpusfmt.formats.batches import Batch
+from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
@@ -29,6 +30,7 @@ from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Location
 
 T = TypeVar("T")
+_encoded = msgspec.msgpack.Encoder().encode
 
 _RENAMED = {"`_dedup` in the name of a text that repeats a line": 1}
 
@@ -72,9 +74,10 @@ class DirectTask(Struct, frozen=True):
 
 
 class SortTask(Struct, frozen=True):
-    """Shards to store in a container by language."""
+    """Shards to store in a container by language, in the form of the target."""
 
     readings: tuple[Reading, ...]
+    target: Target
     container: Path
     aside: Path
 
@@ -87,7 +90,6 @@ class PackTask(Struct, frozen=True):
     target_folder: str
     containers: tuple[Path, ...]
     part_bytes: int
-    on_loss: OnLoss
     aside: Path
 
 
@@ -202,7 +204,7 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
 
 
 def sort_shards(task: SortTask) -> Converted:
-    """Store the documents of shards by language."""
+    """Store the documents of shards by language, as items of the target's writer."""
     with witnessing() as read:
         result = _sort_shards(task)
     if task.readings[0].format != STORED.name:
@@ -211,31 +213,42 @@ def sort_shards(task: SortTask) -> Converted:
 
 
 def _sort_shards(task: SortTask) -> Converted:
+    writer = task.target.writer
     losses = Losses(task.readings[0].options.on_loss)
     result = Converted()
     with publish(task.container, sync="data") as file:
-        sections = Sections(file)
+        sections = Sections(file, as_array)
         for reading in task.readings:
             prefix = f"{reading.shard.corpus}/" if reading.shard.corpus else ""
             with Documents(reading, losses, task.aside) as documents:
-                for document in documents.of_language(None):
-                    assert document.lang is not None
-                    sections.add(prefix + document.lang, document)
+                for found in documents.of_language(None, RowBlock):
+                    for language, item in _by_language(writer, found, documents, losses):
+                        sections.add(prefix + language, _encoded(item))
             result.count(documents)
         sections.finish()
     result.losses, result.folders = dict(losses.counts), dict(sections.bytes)
     return result
 
 
+def _by_language(
+    writer: Writer[T], found: Document | RowBlock, documents: Documents, losses: Losses
+) -> Sequence[tuple[str, T]]:
+    if isinstance(found, RowBlock):
+        items = writer.of_rows(found.data, documents.language_name) or ()
+        found.taken = len(items)
+        return items
+    assert found.lang is not None
+    return [(found.lang, _item(writer, found, documents.path, losses))]
+
+
 def pack_language(task: PackTask) -> Converted:
     """Write the parts of one language."""
     writer = task.target.writer
     result = Converted()
-    losses = Losses(task.on_loss)
     folder = writer.folder(task.target_folder)
     files = write_parts(
         writer,
-        _items(writer, _restored(task, result), losses),
+        _restored(task, writer, result),
         stem=posixpath.basename(task.folder),
         part_bytes=task.part_bytes,
         compression=task.target.compression,
@@ -243,26 +256,28 @@ def pack_language(task: PackTask) -> Converted:
         aside=task.aside,
     )
     result.files = {f"{folder}/{name}": facts for name, facts in files.items()}
-    result.losses = dict(losses.counts)
     return result
 
 
-def _restored(task: PackTask, result: Converted) -> Iterator[tuple[str, Document]]:
+def _restored(task: PackTask, writer: Writer[T], result: Converted) -> Iterator[T | Batch]:
+    decode = msgspec.msgpack.Decoder(list[writer.kind]).decode  # type: ignore[name-defined]
     for path in task.containers:
-        for document in stored_documents(path, task.folder):
-            result.documents += 1
-            yield task.folder, document
+        for section in stored_sections(path, task.folder):
+            items = decode(section)
+            result.documents += len(items)
+            yield from writer.together(items)
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document | Batch]], losses: Losses) -> Iterator[T | Batch]:
     """Yield items for the writer, and batches as they are. Raises `BadInput` for a loss that is not accepted."""
     for path, document in documents:
-        if isinstance(document, Batch):
-            yield document
-            continue
-        if document.attribute_rows and writer.with_sets is None:
-            forget_language(document)
-        item = writer.item(document)
-        if item.losses:
-            losses.add(item.losses, Location(path, record=document.id))
-        yield item.value
+        yield document if isinstance(document, Batch) else _item(writer, document, path, losses)
+
+
+def _item(writer: Writer[T], document: Document, path: str, losses: Losses) -> T:
+    if document.attribute_rows and writer.with_sets is None:
+        forget_language(document)
+    item = writer.item(document)
+    if item.losses:
+        losses.add(item.losses, Location(path, record=document.id))
+    return item.value

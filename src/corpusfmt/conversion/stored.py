@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +22,7 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import Coverage, Document, Tally, UsageError
 from corpusfmt.rules import RuleSet
 
-_SECTION_BYTES = 4 * 1024 * 1024
+_SECTION_BYTES = 1024 * 1024
 _MOST_WAITING = 64 * 1024 * 1024
 #: The files of documents without a folder of their own.
 _STEM = "corpus"
@@ -31,21 +31,21 @@ _decoded = msgspec.json.Decoder(Document).decode
 
 
 class Sections:
-    """Writes documents to a container by key; a few megabytes wait in memory. `bytes` counts those of each key."""
+    """Writes what is encoded to a container by key; a few megabytes wait in memory. `bytes` counts those of each key."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, join: Callable[[list[bytes]], bytes] = b"".join) -> None:
+        self._join = join
         self.bytes: Counter[str] = Counter()
         self._container = ContainerWriter(file)
         self._waiting: dict[str, list[bytes]] = {}
         self._sizes: Counter[str] = Counter()
         self._total = 0
 
-    def add(self, key: str, document: Document) -> None:
-        line = json_line(document)
-        self._waiting.setdefault(key, []).append(line)
-        self._sizes[key] += len(line)
-        self._total += len(line)
-        self.bytes[key] += len(line)
+    def add(self, key: str, encoded: bytes) -> None:
+        self._waiting.setdefault(key, []).append(encoded)
+        self._sizes[key] += len(encoded)
+        self._total += len(encoded)
+        self.bytes[key] += len(encoded)
         if self._sizes[key] >= _SECTION_BYTES:
             self._end(key)
         elif self._total >= _MOST_WAITING:
@@ -58,16 +58,20 @@ class Sections:
         self._container.finish()
 
     def _end(self, key: str) -> None:
-        self._container.add(key, scratch_member(b"".join(self._waiting.pop(key))))
+        self._container.add(key, scratch_member(self._join(self._waiting.pop(key))))
         self._total -= self._sizes.pop(key)
 
 
-def stored_documents(path: Path, key: str) -> Iterator[Document]:
-    """Yield the documents of a key in a container."""
+def stored_sections(path: Path, key: str) -> Iterator[bytes]:
+    """Yield the sections of a key in a container, as they were joined."""
     with Container(path) as container:
         for section in container.sections(key):
-            data = b"".join(Chunks(io.BytesIO(section), "gzip"))
-            yield from map(_decoded, data.split(b"\n")[:-1])
+            yield b"".join(Chunks(io.BytesIO(section), "gzip"))
+
+
+def as_array(encoded: list[bytes]) -> bytes:
+    """Return an array in MessagePack of what is encoded in it."""
+    return b"".join([b"\xdd", len(encoded).to_bytes(4, "big"), *encoded])
 
 
 class _Part(Struct, frozen=True):
@@ -104,7 +108,7 @@ class Storing(Struct):
             part = self._parts.setdefault(stem, 0)
             if self.sections.bytes[_key(stem, part)] >= self.part_bytes:
                 part = self._parts[stem] = part + 1
-            self.sections.add(_key(stem, part), document)
+            self.sections.add(_key(stem, part), json_line(document))
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"document {self.documents:,}: {error}") from error
 
@@ -171,10 +175,11 @@ def _refuse_wrong_row(name: object, row: object) -> None:
 
 def _read(shard: Shard, _options: CheckOptions) -> Iterator[Document]:
     (entry,) = shard.files.values()
-    for document in stored_documents(Path(entry.url), shard.payload.key):
-        if document.source is None:
-            document.source = STORED.name
-        yield document
+    for section in stored_sections(Path(entry.url), shard.payload.key):
+        for document in map(_decoded, section.split(b"\n")[:-1]):
+            if document.source is None:
+                document.source = STORED.name
+            yield document
 
 
 def _unchecked(shard: Shard, _options: CheckOptions) -> ShardResult:

@@ -97,6 +97,12 @@ class Writer(Struct, Generic[T], frozen=True):
     crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
     #: Return the bytes of text of an item, as parts count them. None for formats whose parts only count what they wrote.
     text_bytes: Callable[[T], int] | None = None
+    #: The type of items, by which those that are sorted first are kept, for formats laid out by language.
+    kind: type[T] | None = None
+    #: Yield items, or batches of them; what is not taken of these follows as items.
+    together: Callable[[Sequence[T]], Iterable[T | Batch]] = iter
+    #: Make items of rows of Dolma, each after the language that its metadata have under a name; None for any doubt.
+    of_rows: Callable[[bytes, str], Sequence[tuple[str, T]] | None] = lambda _rows, _name: None
     #: Make an item of a line that no longer belongs to a document; None for formats without such lines.
     line: Callable[[bytes], T] | None = None
     #: The kind of batches that parts take, by `add_batch`, which returns the number of documents: all of them or 0.
@@ -132,7 +138,7 @@ def write_parts(
     stem. Without `part_bytes` there is only one. `aside` is a folder for this call only,
     on the file system of a local `folder`. `renaming` is called before a part is published under another stem, because its name
     would promise something that it does not fulfil. Returns the files by name. Nothing is published without items.
-    A batch that was not taken is passed over; `items` can see that when it goes on.
+    A batch that was not taken, as one in which a part may end, is passed over; `items` can see that when it goes on.
     """
     aside.mkdir(parents=True, exist_ok=True)
     files_a_part = len(writer.names(stem, None))
@@ -147,7 +153,8 @@ def write_parts(
                 current = writer.open_part(files, compression)
                 count = 0
             if isinstance(item, Batch):
-                item.taken = writer.add_batch(current, item)
+                if part_bytes is None or current.text_bytes + len(item.data) < part_bytes:
+                    item.taken = writer.add_batch(current, item)
                 count += item.taken
             else:
                 current.add(item)

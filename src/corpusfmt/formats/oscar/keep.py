@@ -19,6 +19,7 @@ SOURCE = "oscar"
 
 _OBJECTS = ("metadata", "attributes", "extra")
 _TEXTS = ("source", "added", "created")
+_KEPT = ("id", *_TEXTS, "metadata", "attributes")
 _CHANGEABLE = frozenset({"id", *_OBJECTS, *_TEXTS})
 
 
@@ -34,6 +35,12 @@ def whole(document: Document) -> str:
         ("extra", document.extra or None),
     )
     return compact({name: value for name, value in fields if value is not None})
+
+
+def whole_row(row: Json) -> str:
+    """Return the same of a row of Dolma, without its text and null."""
+    fields = {name: row.pop(name) for name in _KEPT if name in row}
+    return compact(fields | {"extra": row} if row else fields)
 
 
 def changes(document: Document, own: Json) -> Json:

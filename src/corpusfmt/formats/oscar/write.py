@@ -9,19 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.batches import RowBlock
+from corpusfmt.formats.batches import Batch, RowBlock
+from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
-from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole
+from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole, whole_row
 from corpusfmt.formats.parts import TEXT, Item, Loaded, Writer
-from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, provenance_of, warc_headers_of
+from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.io.jsonlines import decoded_lines
 from corpusfmt.io.loading import TIME, kind_of_text
 from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.outputs import Place
@@ -31,12 +34,19 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
 try:
-    from corpusfmt.formats._native import pairs_of_rows
+    from corpusfmt.formats._native import pairs_of_rows, texts
 except ImportError:  # no wheel for this platform and no compiler: the same bytes, more slowly
 
     def pairs_of_rows(lines: bytes, language: bytes, line: int, /) -> tuple[bytes, bytes, int] | None:
         """Return text and metadata without the end of the last document, and the next line; None for any doubt."""
         del lines, language, line
+        return None
+
+    def texts(
+        lines: bytes, kept: bool, classes: bytes, following: bytes, letters: bytearray, /
+    ) -> tuple[bytes, bytes, bytes] | None:
+        """Return the texts of clean rows, joined by LFs, their measures, and the rows without them; None for any doubt."""
+        del lines, kept, classes, following, letters
         return None
 
 
@@ -49,6 +59,9 @@ _DEDUPLICATED = "_dedup"
 _OWN_HEADERS = OWN_HEADERS.encode()
 _DATE_NAME = b'"warc-date":'
 _ENCODED_DATE = re.compile(_DATE_NAME + rb'"([^"\\]*)"')
+# In the row of a record, where no JSON has it.
+_OFFSET = b"\0"
+_decode_rows = msgspec.json.Decoder(dict[str, Any]).decode_lines
 # The first characters of a line that may be blank.
 _MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
 
@@ -92,24 +105,29 @@ def _natural(name: str) -> list[int | str]:
     return [int(piece) if piece.isdigit() else piece for piece in re.split(r"(\d+)", name)]
 
 
-class OscarText(Struct, frozen=True, gc=False):
+class OscarText(Struct, frozen=True, array_like=True, gc=False):
     """A document in OSCAR: lines joined by LF, their number, the metadata record, and the bytes after the lines.
 
-    A tail that does not separate documents (`separates`) may only occur at the end of a part.
+    The record is a row with `_OFFSET` where a part writes the offset. A tail that does not separate documents (`separates`)
+    may only occur at the end of a part. `has_odd_date`: not all readers accept the date in the record.
     """
 
     text: bytes
     lines: int
-    record: Json
+    record: bytes = b""
     tail: bytes = _TAIL
     separates: bool = True
+    has_odd_date: bool = False
+
+
+class OscarTexts(Batch, kw_only=True):
+    """Documents of a 1.1 part; `data` has their texts, with the usual end of a document before each."""
+
+    items: Sequence[OscarText]
 
 
 class PartWriter:
-    """One part: text, and for 1.1 its metadata, written to open files.
-
-    `offset` and `nb_sentences` are set here, at their place in the record.
-    """
+    """One part: text, and for 1.1 its metadata, written to open files. Offsets are set here, at their place in the record."""
 
     def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
         self._text = GzipWriter(files[0], compression)
@@ -126,13 +144,30 @@ class PartWriter:
         self._between = document.tail if document.separates else _TAIL
         self._separates = self._separates or len(document.tail) > 1
         if self._metadata is not None:
-            self._has_odd_date = self._has_odd_date or not _is_usual_date(document.record.get("headers"))
-            self._metadata.write(json_line(document.record | {"offset": self._offset, "nb_sentences": document.lines}))
+            self._has_odd_date = self._has_odd_date or document.has_odd_date
+            self._metadata.write(document.record.replace(_OFFSET, b"%d" % self._offset, 1))
         self._offset += document.lines + 1
         self.text_bytes += _text_bytes(document)
 
-    def add_batch(self, rows: RowBlock) -> int:
-        """Add documents of a 1.1 part if all were its records, and nothing in them has changed."""
+    def add_batch(self, batch: RowBlock | OscarTexts) -> int:
+        """Add documents of a 1.1 part; of rows only if all were its records, and nothing in them has changed."""
+        return self._add_texts(batch) if isinstance(batch, OscarTexts) else self._add_rows(batch)
+
+    def _add_texts(self, texts: OscarTexts) -> int:
+        if self._metadata is None or self._between not in {b"", _TAIL}:
+            return 0
+        offsets = [*accumulate((item.lines + 1 for item in texts.items), initial=self._offset)]
+        records = [item.record.replace(_OFFSET, b"%d" % at, 1) for item, at in zip(texts.items, offsets, strict=False)]
+        self._text.write_pieces(texts.data if self._between else texts.data[len(_TAIL) :], _TAIL, 0)
+        self._metadata.write_pieces(b"".join(records))
+        self._between = self._at_end = _TAIL
+        self._separates = True
+        self._has_odd_date = self._has_odd_date or any(item.has_odd_date for item in texts.items)
+        self._offset = offsets[-1]
+        self.text_bytes += len(texts.data)
+        return len(texts.items)
+
+    def _add_rows(self, rows: RowBlock) -> int:
         made = pairs_of_rows(rows.data, rows.language.encode(), self._offset) if self._metadata else None
         if self._metadata is None or made is None:
             return 0
@@ -170,9 +205,29 @@ def _text_bytes(document: OscarText) -> int:
     return len(document.text) + len(document.tail)
 
 
+def _together(items: Sequence[OscarText]) -> Iterator[OscarText | OscarTexts]:
+    if all(item.tail == _TAIL for item in items):
+        batch = OscarTexts(_TAIL.join([b"", *(item.text for item in items)]), items=items)
+        yield batch
+        if batch.taken:
+            return
+    yield from items
+
+
+def _with_record(text: bytes, lines: int, record: Json, tail: bytes = _TAIL) -> OscarText:
+    row = json_line(record | {"offset": msgspec.Raw(_OFFSET), "nb_sentences": lines})
+    return OscarText(text, lines, row, tail, tail == _TAIL, not _is_usual_date(record.get("headers")))
+
+
 def _item(document: Document) -> Item[OscarText]:
+    losses = {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {}
+    return Item(_with_record(*_parts_of(document)), losses)
+
+
+def _parts_of(document: Document) -> tuple[bytes, int, Json, bytes]:
+    """Return the text of a document, the number of its lines, its record and its tail."""
     own = provenance_of(document)
-    text, lines, blank = _lines_of(document.text)
+    text, lines, blank = _lines_of(document.text.encode())
     has_record = _has_record(own)
     if has_record:
         record = own["record"]
@@ -188,17 +243,43 @@ def _item(document: Document) -> Item[OscarText]:
     elif stale is not None and with_blank_lines(document.text, stale) != document.text:
         del headers[BLANK_LINES_HEADER]
     tail = own.get("tail", CANONICAL_TAIL).encode() if has_record else _TAIL
-    value = OscarText(text, lines, record, tail, tail == _TAIL)
-    return Item(value, {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {})
+    return text, lines, record, tail
 
 
-def _lines_of(text: str) -> tuple[bytes, int, str | None]:
+def _of_rows(rows: bytes, field: str) -> list[tuple[str, OscarText]] | None:
+    found = texts(rows, True, b"", b"", bytearray())
+    if found is None:
+        return None
+    data, measures, others = found
+    decoded = decoded_lines(_decode_rows, others)
+    if decoded is None:
+        return None
+    items = []
+    end = -1
+    for size, row in zip(memoryview(measures).cast("Q")[-len(decoded) :], decoded, strict=True):
+        start = end + 1
+        end = start + size
+        del row["text"]
+        metadata = row.get("metadata") or {}
+        language = metadata.get(field)
+        if not isinstance(language, str) or not LABEL.fullmatch(language):
+            return None
+        if PROVENANCE in metadata or None in row.values():
+            return None
+        text, lines, blank = _lines_of(data[start:end])
+        headers = {DOCUMENT_HEADER: whole_row(row)}
+        if blank is not None:
+            headers[BLANK_LINES_HEADER] = blank
+        items.append((language, _with_record(text, lines, {"headers": headers})))
+    return items
+
+
+def _lines_of(data: bytes) -> tuple[bytes, int, str | None]:
     """Return the lines that OSCAR can represent, their number, and the header that lists the others."""
-    data = text.encode()
     count = _count_if_none_is_blank(data)
     if count is not None:
         return data, count, None
-    lines, blank = without_blank_lines(text)
+    lines, blank = without_blank_lines(data.decode())
     return "\n".join(lines).encode(), len(lines), blank
 
 
@@ -210,7 +291,7 @@ def _count_if_none_is_blank(data: bytes) -> int | None:
     return pieces[0][1] if pieces and len(pieces) == 1 else None
 
 
-def _crawled(text: bytes, headers: bytes) -> OscarText | None:
+def _crawled(text: bytes, headers: bytes, *, metadata: bool) -> OscarText | None:
     """Return what `OSCAR_1_1` and `OSCAR_1_0` make of a crawled text and its headers, a JSON object.
 
     None if that takes more work: for text that OSCAR cannot represent unchanged, or headers with corpusfmt's names.
@@ -218,26 +299,26 @@ def _crawled(text: bytes, headers: bytes) -> OscarText | None:
     lines = _count_if_none_is_blank(text)
     if not lines or headers.find(_OWN_HEADERS) >= 0:  # `in` would first take bytes for a number
         return None
-    return OscarText(text, lines, {"headers": msgspec.Raw(headers)})
+    return _with_record(text, lines, {"headers": msgspec.Raw(headers)}) if metadata else OscarText(text, lines)
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
     """Return a document for 1.0, which keeps only the text."""
-    own, item = provenance_of(document), _item(document)
-    value = item.value
-    losses = dict(item.losses)
+    own = provenance_of(document)
+    text, lines, record, _ = _parts_of(document)
+    losses = {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {}
     if own.get("synthetic_id") is not True or changes(document, own):
         losses["metadata"] = 1
-    if BLANK_LINES_HEADER in value.record.get("headers", {}):
+    if BLANK_LINES_HEADER in record["headers"]:
         losses["blank lines inside a text"] = 1
-    text = _around(own, "lead", "1.0", "") + value.text
+    text = _around(own, "lead", "1.0", "") + text
     tail = _around(own, "tail", "1.0", CANONICAL_TAIL)
     separates = tail.count(b"\n") > 1 or (tail == b"\n" and own.get("shuffled") is True)
-    return Item(replace(value, text=text, tail=tail, separates=separates), losses)
+    return Item(OscarText(text, lines, tail=tail, separates=separates), losses)
 
 
 def _line(text: bytes) -> OscarText:
-    return OscarText(text, 1, {}, tail=b"\n")
+    return OscarText(text, 1, tail=b"\n")
 
 
 def _has_record(own: Json) -> bool:
@@ -273,8 +354,11 @@ OSCAR_1_1 = Writer(
     folder=str,
     seal=_seal,
     loaded=_loaded,
-    crawled=_crawled,
+    crawled=partial(_crawled, metadata=True),
     text_bytes=_text_bytes,
+    kind=OscarText,
+    together=_together,
+    of_rows=_of_rows,
     batch=RowBlock,
     add_batch=PartWriter.add_batch,
 )
@@ -283,7 +367,10 @@ _TEXT_ALONE = replace(
     item=_item_without_metadata,
     names=partial(_names, metadata=False),
     stem_kept=_stem_kept,
+    crawled=partial(_crawled, metadata=False),
     line=_line,
+    together=iter,
+    of_rows=lambda _rows, _name: None,
     batch=None,
 )
 OSCAR_1_0 = replace(_TEXT_ALONE, deduplicated=replace(_TEXT_ALONE, names=_names_deduplicated))
