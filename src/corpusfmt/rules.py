@@ -418,8 +418,12 @@ class Judge:
             return
         if reason:
             self.tally.regraded[rule.code, problem.at.path, reason] += problem.count
+        may_stop = severity is Severity.ERROR and self._grading.stops
+        if not may_stop and self.tally.only_counts(rule.code, problem.at.path):
+            self.tally.counts[rule.code, severity, problem.at.path] += problem.count
+            return
         is_new = self.tally.add(Finding(rule.code, rule.slug, severity, _fit(problem)))
-        if is_new and severity is Severity.ERROR and self._grading.stops:
+        if is_new and may_stop:
             raise FirstError(self)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from math import ulp
 from typing import Any
@@ -13,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain, decoded_lines
+from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain, decoded_lines, strict_row
 from corpusfmt.io.text import (
     INTEGER_RANGE,
     MAX_DEPTH,
     DepthFault,
     JsonFault,
     NumberFault,
+    StrictJson,
     json_object,
     parsed_json,
     strict_json,
@@ -191,6 +193,47 @@ def test_what_is_decoded_fast_is_decoded_strictly(text: str, levels: int) -> Non
     found = parsed_json(text)
     assert found.value == value
     assert found.inexact == ()
+
+
+_ODD = [
+    "1e999",
+    "tru",
+    "NaN",
+    '"\\ud800"',
+    '"\x01"',
+    '"é"',
+    "0." + "1" * 20,
+    "-0",
+    "-0.0",
+    "1.0",
+    "9" * 19,
+    "true",
+    "\ufeff1",
+    "",
+]
+
+
+@given(
+    st.recursive(
+        st.one_of(_NUMBERS, st.sampled_from([*_ODD, '"a"', r'"\"\\"', "null"])),
+        lambda inner: st.one_of(
+            st.lists(inner, max_size=3).map(lambda items: f"[{','.join(items)}]"),
+            st.lists(st.tuples(st.sampled_from("aab"), inner), max_size=3).map(
+                lambda items: "{" + ",".join(f'"{name}" :{value}' for name, value in items) + "}"
+            ),
+        ),
+        max_leaves=8,
+    )
+)
+@examples(600)
+def test_a_row_is_decoded_fast_as_it_is_strictly(text: str) -> None:
+    def outcome(decode: Callable[[bytes], StrictJson]) -> str:
+        try:
+            return repr(decode(text.encode()))
+        except JsonFault as fault:
+            return f"{fault!r} {fault.column} {fault.hint}"
+
+    assert outcome(strict_row) == outcome(strict_json)
 
 
 @pytest.mark.parametrize(

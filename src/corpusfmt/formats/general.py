@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from corpusfmt.io.jsonlines import strict_row
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry, OutsideRoot, PointerFile, reason_of
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.io.streams import StreamFault
-from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, strict_json, utf8_fault
+from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, utf8_fault
 from corpusfmt.model import BadInput, Fault, Location, Problem, Severity
 from corpusfmt.rules import INTERNAL_ERROR, Judge, RuleSet, finding_of
 
@@ -303,7 +304,7 @@ def _report_lines(lines: Iterable[bytes], at: Location, judge: Judge, times: int
 def json_of(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:
     """Return the value of a line, which is repeated `times` times; report a line that is not UTF-8 and JSON."""
     try:
-        return strict_json(line)
+        return strict_row(line)
     except UnicodeDecodeError:
         fault = utf8_fault(line)
         assert fault is not None

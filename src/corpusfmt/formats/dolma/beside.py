@@ -15,9 +15,10 @@ from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_attributes, locat
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.rows.writing import fields_of
+from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_line, strict_json
+from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Finding, Location, Severity
 from corpusfmt.rules import Grading, Judge, finding_of
 
@@ -173,7 +174,7 @@ def _wrong_span(document: Document, row: _AttributesRow) -> Finding | None:
         return None
     judge = _judge(row.at.path)
     fields = fields_of(document)
-    for key, value in strict_json(row.line).value["attributes"].items():
+    for key, value in decoded_value(row.line)["attributes"].items():
         if isinstance(value, list):
             judge.check(
                 Spans(replace(row.at, record=document.id), key, value, fields, has_source=row.source is not None)

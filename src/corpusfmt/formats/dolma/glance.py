@@ -14,7 +14,7 @@ from msgspec.structs import astuple
 
 from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
-from corpusfmt.io.jsonlines import UNDECODABLE
+from corpusfmt.io.jsonlines import UNDECODABLE, may_lose_digits
 from corpusfmt.io.loading import BLOCK_BYTES
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Json
@@ -47,15 +47,6 @@ class DocumentsGlance(Struct, frozen=True):
     samples: list[tuple[int, int, int]] | None = None
 
 
-_DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
-_MORE_THAN_A_FLOAT_KEEPS = b"0" * 18
-
-
-def _may_lose_digits(data: bytes) -> bool:
-    """Return whether a number has more digits than a decoder keeps, or a text has an unusually long run of them."""
-    return _MORE_THAN_A_FLOAT_KEEPS in data.translate(_DIGITS_ALIKE, b".")
-
-
 def _rows_to_try(data: bytes, start: int) -> bytes:
     """Return whole lines that are clean or not, without the kernel: all, or once these are not, one at a time."""
     return data[start : data.find(b"\n", start) + 1 or len(data)] if start else data
@@ -68,7 +59,7 @@ def glance_at_documents(data: bytes, start: int = 0, room: int = UNSAMPLED) -> D
     """
     if not _BUILT:
         data = _rows_to_try(data, start)
-        doubtful = _may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
+        doubtful = may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
         clean = None if doubtful else clean_documents(data)
         if clean is None:
             return None
@@ -129,6 +120,6 @@ def glance_at_attributes(data: bytes, start: int = 0, room: int = UNSAMPLED) -> 
     """
     if not _BUILT:
         data = _rows_to_try(data, start)
-        return None if _may_lose_digits(data) else clean_attributes(data)
+        return None if may_lose_digits(data) else clean_attributes(data)
     columns = _native.attributes(memoryview(data)[start:], room)
     return None if columns is None else CleanAttributes(*columns)

@@ -20,8 +20,9 @@ from corpusfmt.formats.oscar.headers import (
     id_hash,
 )
 from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
+from corpusfmt.io.jsonlines import strict_row
 from corpusfmt.io.scan import count_lines, count_quotes
-from corpusfmt.io.text import JsonFault, TextFault, pointer, strict_json, utf8_fault
+from corpusfmt.io.text import JsonFault, TextFault, pointer, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
 
 # A row with an unknown offset; it may belong to any document.
@@ -174,7 +175,7 @@ class Decoded(Struct, frozen=True):
 def read_record(data: bytes) -> Decoded | Unread:
     """Decode a line of metadata strictly as JSON."""
     try:
-        found = strict_json(data)
+        found = strict_row(data)
     except UnicodeDecodeError:
         fault = utf8_fault(data)
         assert fault is not None

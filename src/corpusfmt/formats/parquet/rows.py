@@ -28,9 +28,10 @@ from corpusfmt.formats.parquet.arrow import (
 )
 from corpusfmt.formats.parquet.ruleset import RULES
 from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id, names_columns
+from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import JsonFault, NumberFault, json_type, strict_json
+from corpusfmt.io.text import JsonFault, NumberFault, json_type
 from corpusfmt.model import Fault, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -170,7 +171,7 @@ def _faults_of_json(row: Row) -> Iterator[Fault]:
     for name in JSON_COLUMNS if row.columns.ours else ():
         text = row.fields.get(name)
         try:
-            value = {} if text is None else strict_json(text.encode()).value
+            value = {} if text is None else decoded_value(text.encode())
         except NumberFault as fault:
             yield out_of_range(replace(row.at, pointer=f"/{name}"), fault)
             continue
