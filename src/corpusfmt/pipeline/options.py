@@ -14,7 +14,6 @@ from corpusfmt.formats import refuse_barred
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.intake.fetch import Fetched
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, inputs_named, paths_listed
 from corpusfmt.pipeline.intake.supply import Listed, Supply, Watched
 from corpusfmt.pipeline.process.filters import AddressFilter, addresses
@@ -119,6 +118,8 @@ class Sourcing(Struct, frozen=True):
         if not given:
             raise UsageError("no inputs: name WET files, folders of WET files or lists of paths, or add --watch DIR")
         if self.fetch_command is not None:
+            from corpusfmt.pipeline.intake.fetch import Fetched  # noqa: PLC0415 - slow to import, and few builds download
+
             if self.base is not None or not all(each.endswith(LIST_SUFFIXES) for each in given):
                 raise UsageError("--fetch-command works with lists of paths (*.paths, *.paths.gz) and without --base")
             lists = [entry_of(each, follow_links=self.follow_links) for each in given]

@@ -7,7 +7,6 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import ModuleType
 
@@ -73,6 +72,8 @@ def _imported(name: str) -> tuple[ModuleType, dict[str, bytes]]:
 
 def _versions(sources: Iterable[bytes], name: str) -> dict[str, str]:
     """Return the versions of the distributions that sources import, and of that of an installed module."""
+    from importlib.metadata import packages_distributions, version  # noqa: PLC0415 - slow to import, and few recipes have steps
+
     modules = {name, *(each for source in sources for each in _imports(source))}
     known = packages_distributions()
     names = {each for module in modules for each in known.get(module.partition(".")[0], ())}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import math
-import multiprocessing
 import socket
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -116,7 +115,9 @@ def _loaded(reference: str, file: str, what: str) -> tuple[Function, Code]:
 
 def _refuse_interrupt(error: BaseException) -> None:
     """Raise an interrupt by the user again, who has only the parent of workers interrupted."""
-    if isinstance(error, KeyboardInterrupt) and multiprocessing.parent_process() is None:
+    from multiprocessing import parent_process  # noqa: PLC0415 - slow to import, and few recipes have steps
+
+    if isinstance(error, KeyboardInterrupt) and parent_process() is None:
         raise error
 
 
