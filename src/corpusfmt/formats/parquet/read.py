@@ -42,23 +42,30 @@ def _documents(shard: Shard, options: CheckOptions, first: int) -> Iterator[Docu
     try:
         with opened(entry) as table:
             columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
-            unfit = list(_rejections(columns, shard))
+            unfit = list(_rejections(columns, _judge(shard)))
             if unfit:
                 yield from unfit
                 return
             records = TableRecords(shard, options)
+            judge = _judge(shard)
             for number, row in enumerate(rows(table, columns, first), first):
-                fault = next(_rejections(row, shard), None)
+                fault = next(_rejections(row, judge), None)
+                if judge.tally.findings:
+                    judge = _judge(shard)
                 if fault is not None:
                     yield fault
                 elif isinstance(row, Row):
                     yield _restored(row.fields) if columns.ours else records.document(row.fields, number)
     except Trouble as trouble:
-        yield from _rejections(trouble.fault, shard)
+        yield from _rejections(trouble.fault, _judge(shard))
 
 
-def _rejections(found: Columns | Row | Fault, shard: Shard) -> Iterator[Rejected]:
-    judge = Judge(RULES, Grading(), version=VERSION, path=shard.name)
+def _judge(shard: Shard) -> Judge:
+    return Judge(RULES, Grading(), version=VERSION, path=shard.name)
+
+
+def _rejections(found: Columns | Row | Fault, judge: Judge) -> Iterator[Rejected]:
+    """Yield the errors that a judge without findings has about columns, a row, or in place of one."""
     judge_row(found, judge)
     raw = json_line(found.fields) if judge.tally.findings and isinstance(found, Row) else b""
     return rejections(judge, raw)
