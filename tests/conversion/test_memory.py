@@ -48,5 +48,5 @@ def test_a_file_takes_hardly_any_memory(to: str, field: str, tmp_path: Path) -> 
         return int(subprocess.run(command, check=True, capture_output=True).stdout)
 
     # From here on, what is kept in memory of the first few hundred items makes no difference.
-    few, many = (1_500, 4_500) if field else (600, 1_600)
+    few, many = 1_500, 4_500
     assert (peak(many) - peak(few)) / (many - few) < 450

@@ -102,20 +102,30 @@ def test_many_items_are_sorted_as_few_are(items: list[int]) -> None:
     assert list(found) == sorted(items, reverse=True)
 
 
-NAMED = st.lists(st.tuples(st.sampled_from(["", "a", "b", "é", "\udc80", "\U0001f600"]), st.integers()), max_size=20)
+NAMED = st.lists(
+    st.tuples(st.sampled_from(["", *"abdefghij", "é", "\udc80", "\U0001f600"]), st.integers()), max_size=30
+)
 
 
-@given(NAMED, NAMED)
+@given(NAMED, NAMED, st.booleans())
 def test_values_by_name_are_those_of_a_dict_in_order(
-    first: list[tuple[str, int]], second: list[tuple[str, int]]
+    first: list[tuple[str, int]], second: list[tuple[str, int]], is_sorted: bool
 ) -> None:
+    first = sorted(first) if is_sorted else first
     expected, others = dict(sorted(dict(first).items())), dict(second)
     found = ByName(first)
     assert (dict(found), len(found), list(found)) == (expected, len(expected), list(expected))
     assert (list(found.items()), list(found.values())) == (list(expected.items()), list(expected.values()))
-    assert "c" not in found
+    assert all(name not in found for name in "!cz\U0001f601")
     together = joined(found.items(), ByName(second).items())
     assert list(together) == [(name, value, others.get(name)) for name, value in expected.items()]
+
+
+def test_two_may_go_through_the_same_blocks() -> None:
+    found = Blocks(range(9))
+    assert [(one, other) for one in found for other in found] == [
+        (one, other) for one in range(9) for other in range(9)
+    ]
 
 
 def test_hashes_are_of_texts() -> None:

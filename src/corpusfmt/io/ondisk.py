@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
+from collections import deque
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from itertools import chain, count, islice
 from operator import itemgetter
@@ -21,7 +22,7 @@ R = TypeVar("R")
 
 _WORD_BYTES = 8
 _MOST_IN_MEMORY = 256
-_A_BLOCK = 128
+_A_BLOCK = 256
 # Items that are sorted in memory, and how many of each such run are read at one time while runs are merged.
 _A_RUN, _AT_A_TIME = 512, 4
 
@@ -180,14 +181,18 @@ class Blocks(ByIndex[T]):
         self._begins.append(self._file.tell())
         self._last = []
 
+    def __iter__(self) -> Iterator[T]:
+        return chain.from_iterable(map(self.block, range(len(self._begins))))
+
     def __len__(self) -> int:
         return (len(self._begins) - 1) * _A_BLOCK + len(self._last)
 
     def at(self, index: int) -> T:
         number, place = divmod(index, _A_BLOCK)
-        return self._block(number)[place]
+        return self.block(number)[place]
 
-    def _block(self, number: int) -> list[T]:
+    def block(self, number: int) -> list[T]:
+        """Return the items of a block; its number is from 0."""
         if number == len(self._begins) - 1:
             return self._last
         if number != self._read[0]:
@@ -216,9 +221,30 @@ class ByName(Mapping[str, T], Generic[T]):
     """Values by name, in the order of names; of a name that occurs several times, the last value."""
 
     def __init__(self, items: Iterable[tuple[str, T]]) -> None:
-        found = _last_of_each(in_order(items, itemgetter(0)))
-        few = list(islice(found, _A_RUN))
-        self._items: Sequence[tuple[str, T]] = few if len(few) < _A_RUN else Blocks(chain(few, found))
+        left = iter(items)
+        few = deque(islice(left, _A_RUN))
+        self._items: Sequence[tuple[str, T]] = []
+        # The first name of each block on disk: one block is read to find a name.
+        self._firsts: list[str] = []
+        if len(few) < _A_RUN:
+            self._items = list(_last_of_each(sorted(few, key=itemgetter(0))))
+        # Most items come in order.
+        elif odd := self._write(every := chain(_drained(few), left)):
+            self._write(_last_of_each(in_order(chain(self._items, odd, every), itemgetter(0))))
+
+    def _write(self, items: Iterable[tuple[str, T]]) -> list[tuple[str, T]]:
+        """Write items as long as they come in the order of their names; return the one that does not."""
+        blocks = self._items = Blocks()
+        self._firsts = []
+        last = None
+        for item in items:
+            if last is not None and item[0] <= last:
+                return [item]
+            if len(blocks) % _A_BLOCK == 0:
+                self._firsts.append(item[0])
+            blocks.append(item)
+            last = item[0]
+        return []
 
     def __len__(self) -> int:
         return len(self._items)
@@ -227,9 +253,12 @@ class ByName(Mapping[str, T], Generic[T]):
         return (name for name, _ in self._items)
 
     def __getitem__(self, name: str) -> T:
-        index = bisect_left(self._items, name, key=itemgetter(0))
-        if index < len(self._items):
-            found, value = self._items[index]
+        items = self._items
+        if isinstance(items, Blocks):
+            items = items.block(max(bisect_right(self._firsts, name) - 1, 0))
+        index = bisect_left(items, name, key=itemgetter(0))
+        if index < len(items):
+            found, value = items[index]
             if found == name:
                 return value
         raise KeyError(name)
@@ -257,6 +286,11 @@ class _Values(ValuesView[T]):
 
     def __iter__(self) -> Iterator[T]:
         return (value for _, value in self._mapping.pairs())
+
+
+def _drained(items: deque[T]) -> Iterator[T]:
+    while items:
+        yield items.popleft()
 
 
 def _last_of_each(items: Iterable[tuple[str, T]]) -> Iterator[tuple[str, T]]:
