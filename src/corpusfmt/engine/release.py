@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from itertools import chain
 
 from msgspec import Struct, field
 
@@ -15,6 +16,7 @@ from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import Meter
+from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry
 from corpusfmt.manifest.beside import check_records
 from corpusfmt.manifest.claims import check_claims
@@ -40,28 +42,32 @@ class Unread(Struct, frozen=True):
 class Release(Struct):
     """A folder that is validated as a release, and what the checks of its shards report about its files.
 
-    `documents` has the number of documents of each shard without errors, by its first file.
+    `taken` has what they read, by URL; `read` has what is known of files by path, once `hash_unread` has run. `documents`
+    has the number of documents of each shard without errors, by its first file.
     """
 
     root: Entry
     found: Listing
     manifest: Manifest | None
-    read: dict[str, FileFacts] = field(default_factory=dict)
-    documents: dict[str, int | None] = field(default_factory=dict)
-    by_url: dict[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.by_url.update((entry.url, path) for path, entry in self.found.files.items())
+    taken: Blocks[tuple[str, FileFacts]] = field(default_factory=Blocks)
+    read: ByName[FileFacts] = field(default_factory=lambda: ByName(()))
+    documents: Blocks[tuple[str, int | None]] = field(default_factory=Blocks)
 
     def take(self, shard: Shard, result: ShardResult) -> None:
         """Store what the check of a shard read."""
-        for url, facts in result.read.items():
-            if url in self.by_url:
-                self.read[self.by_url[url]] = facts
+        for each in result.read.items():
+            self.taken.append(each)
         first = next(iter(shard.files.values()), None)
         if first is not None:
             has_errors = any(severity is Severity.ERROR for _, severity, _ in result.tally.counts)
-            self.documents[first.path] = None if has_errors else result.coverage.documents
+            self.documents.append((first.path, None if has_errors else result.coverage.documents))
+
+    def taken_by_path(self) -> Iterator[tuple[str, FileFacts]]:
+        """Yield what the checks of shards read."""
+        by_url = ByName((entry.url, path) for path, entry in self.found.files.items())
+        for _, facts, path in joined(ByName(self.taken).items(), by_url.items()):
+            if path is not None:
+                yield path, facts
 
 
 def release_at(root: Entry, judge: Judge, *, sealing: bool) -> Release | None:
@@ -78,7 +84,7 @@ def hash_unread(
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
-    unseen: frozenset[str],
+    unseen: Collection[str],
     part: Whole = WHOLE,
 ) -> dict[str, Unread]:
     """Hash the files that no check read to the end, except `unseen`; return those that cannot be read.
@@ -86,16 +92,21 @@ def hash_unread(
     With a `part`, its share of them is hashed and written, or those are left out that parts know.
     """
     manifest = release.manifest
-    release.read |= {path: facts for path, facts in part.hashed.items() if path in release.found.files}
+    known = ByName(chain(release.taken_by_path(), part.hashed.items()))
     wanted = to_hash(manifest, release.found) if manifest else release.found.files.values()
-    left = [each for each in wanted if each.path not in release.read and each.path not in unseen]
-    unread = {}
+    left = [
+        each
+        for path, each, facts in joined(((each.path, each) for each in wanted), known.items())
+        if facts is None and path not in unseen
+    ]
+    read, unread = {}, {}
     for path, facts in hashed([left[place] for place in part.files_here(left)], open_executor, workers, meter):
         if isinstance(facts, FileFacts):
-            release.read[path] = facts
+            read[path] = facts
             part.note(facts, path)
         else:
             unread[path] = facts
+    release.read = ByName(chain(known.items(), read.items()))
     return unread
 
 
@@ -151,16 +162,18 @@ def judge_release(
     difference = compare(manifest, release.found, release.read, judge, reported.__contains__)
     report_unread({path: each for path, each in unread.items() if path not in reported}, judge)
     touched = {*difference.damaged, *unread}
-    intact = {
-        path: entry for path, entry in release.found.files.items() if path in manifest.files and path not in touched
-    }
-    _check_documents(manifest, release.documents, intact, judge)
+    intact = (
+        entry
+        for path, entry, expected in joined(release.found.files.items(), manifest.files.items())
+        if expected is not None and path not in touched
+    )
+    _check_documents(release, manifest, touched, judge)
     check_sums(manifest, judge)
     judge_entries(manifest, intact, fmt, version, judge)
     check_claims(release.root, manifest, judge)
 
 
-def judge_entries(manifest: Manifest, intact: Mapping[str, Entry], fmt: Format, version: str, judge: Judge) -> None:
+def judge_entries(manifest: Manifest, intact: Iterable[Entry], fmt: Format, version: str, judge: Judge) -> None:
     """Report what the entries of a manifest show, and where other intact records of the release contradict it."""
     report_repeated(manifest, judge)
     if not manifest.unusable:
@@ -175,11 +188,14 @@ def _codes_of_lists(fmt: Format) -> set[str]:
 _UNREAD_CODES = frozenset({"GEN001", "GEN002"})
 
 
-def _check_documents(
-    manifest: Manifest, counted: Mapping[str, int | None], intact: Mapping[str, Entry], judge: Judge
-) -> None:
-    for path, count in counted.items():
-        expected = manifest.files[path].documents if path in intact else None
-        if count is not None and expected is not None and count != expected:
+def _check_documents(release: Release, manifest: Manifest, touched: Collection[str], judge: Judge) -> None:
+    counted = ByName((path, (place, count)) for place, (path, count) in enumerate(release.documents))
+    wrong = [
+        (place, path, count, listed.documents)
+        for path, (place, count), listed in joined(counted.items(), manifest.files.items())
+        if count is not None and listed is not None and listed.documents is not None and count != listed.documents
+    ]
+    for _, path, count, expected in sorted(wrong):
+        if path in release.found.files and path not in touched:
             message = f"{count:,} documents, the manifest says {expected:,}"
             judge.report(DOCUMENTS_MISCOUNTED, Problem(message, Location(path), "seal the release again"))

@@ -6,7 +6,7 @@ import tempfile
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -415,7 +415,9 @@ def _judge_files(
     if release is not None:
         from corpusfmt.engine.release import hash_unread, judge_release  # noqa: PLC0415
 
-        unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(checked if part.judges else ()))
+        unseen: Collection[str] = ()
+        if not part.judges or len(checked.seconds) < len(plan.shards):
+            unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(checked if part.judges else ()))
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)
             if release.manifest is not None and part.judges:

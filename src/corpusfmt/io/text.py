@@ -127,13 +127,14 @@ class StrictJson(Struct, frozen=True):
 
 #: Most values of a JSON text: every value takes 30 to 250 bytes of memory, even a short one.
 MOST_VALUES = 1_000_000
-_SEPARATORS = b",", b"[", b"{"
+#: What precedes each value of a JSON text but the first, outside of strings.
+SEPARATORS = b",", b"[", b"{"
 _PIECE = 256 * 1024
 
 
 def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
     """Return whether JSON has too many values for memory, before decoding it."""
-    if len(data) <= most or sum(map(data.count, _SEPARATORS)) <= most:
+    if len(data) <= most or sum(map(data.count, SEPARATORS)) <= most:
         return False
     # Commas within strings do not count.
     data = data.replace(rb"\\", b"").replace(rb"\"", b"")
@@ -141,7 +142,7 @@ def has_too_many_values(data: bytes, most: int = MOST_VALUES) -> bool:
     for start in range(0, len(data), _PIECE):
         pieces = data[start : start + _PIECE].split(b'"')
         outside = b"".join(pieces[inside::2])
-        values += sum(map(outside.count, _SEPARATORS))
+        values += sum(map(outside.count, SEPARATORS))
         inside ^= len(pieces) % 2 == 0
     return values > most
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -21,6 +21,7 @@ from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
+_DESCRIPTION, _STATISTICS = "croissant.json", "stats.json"
 _MOST_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE = 8192
 _CHECKSUM = re.compile(r"([0-9A-Fa-f]{64})(?:  | \*)(.+)")
@@ -37,22 +38,29 @@ _RESEAL = "then seal the release again"
 
 
 def check_records(
-    manifest: Manifest, intact: Mapping[str, Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
+    manifest: Manifest, intact: Iterable[Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
 ) -> None:
     """Report where the records of a release contradict its manifest; `intact` are the files that match it.
 
     `judges_lists` is whether the format has rules for its checksum lists.
     """
-    for path, entry in intact.items():
-        name = posixpath.basename(path)
-        if path == "croissant.json":
+    for entry in sorted(filter(_is_record, intact), key=lambda each: each.path.split("/")):
+        path = entry.path
+        if path == _DESCRIPTION:
             _check_description(_object(entry), manifest, judge, path)
-        elif path == "stats.json":
+        elif path == _STATISTICS:
             _check_statistics(_object(entry), manifest, judge, describer)
         elif _CARD.fullmatch(path):
             _check_card(entry, manifest, judge)
-        elif not judges_lists and _CHECKSUM_LIST.fullmatch(name):
+        elif not judges_lists:
             _check_list(entry, manifest, judge)
+
+
+def _is_record(entry: Entry) -> bool:
+    path = entry.path
+    if path in {_DESCRIPTION, _STATISTICS} or _CARD.fullmatch(path):
+        return True
+    return _CHECKSUM_LIST.fullmatch(entry.name) is not None
 
 
 def _object(entry: Entry) -> Json:
@@ -123,7 +131,7 @@ def _check_statistics(stats: Json, manifest: Manifest, judge: Judge, describer: 
 def _compare_counts(size: Any, expected: int, pointer: str, what: str, judge: Judge) -> None:
     documents = size.get("documents") if isinstance(size, dict) else None
     if type(documents) is int and documents != expected:
-        at = Location("stats.json", pointer=f"{pointer}/documents")
+        at = Location(_STATISTICS, pointer=f"{pointer}/documents")
         message = f"{documents:,} documents{what}, expected {expected:,}"
         judge.report(STATISTICS_DIFFER, Problem(message, at, f"write the statistics again, {_RESEAL}"))
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from msgspec import Struct, field
 
 from corpusfmt.formats.general import report_barred
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.ondisk import ByName, in_order, joined
 from corpusfmt.io.paths import Entry, walk
-from corpusfmt.manifest.model import Manifest, by_bytes, is_unlisted
+from corpusfmt.manifest.model import ListedFile, Manifest, by_bytes, is_unlisted
 from corpusfmt.manifest.rules import (
     CONTENT_REPEATED,
     FILE_ADDED,
@@ -33,29 +36,33 @@ _EXCHANGE = "exchange the names of the two files"
 class Listing(Struct, frozen=True):
     """The files of a folder by path, and those that cannot be read. `is_whole` is whether the store could list them."""
 
-    files: Mapping[str, Entry] = field(default_factory=dict)
+    files: ByName[Entry] = field(default_factory=lambda: ByName(()))
     barred: Mapping[str, Entry] = field(default_factory=dict)
     is_whole: bool = True
 
 
 def listing(root: Entry) -> Listing:
     """Return the files in a folder that a manifest would list."""
-    files: dict[str, Entry] = {}
     barred: dict[str, Entry] = {}
-    for each in walk(root):
-        if each.kind != "directory" and not is_unlisted(each.path):
-            (barred if each.is_barred else files)[each.path] = each
-    return Listing(files, barred)
+
+    def readable() -> Iterator[tuple[str, Entry]]:
+        for each in walk(root):
+            if each.kind != "directory" and not is_unlisted(each.path):
+                if each.is_barred:
+                    barred[each.path] = each
+                else:
+                    yield each.path, each
+
+    return Listing(ByName(readable()), barred)
 
 
 def to_hash(manifest: Manifest, found: Listing) -> Iterator[Entry]:
     """Yield the files whose digests the comparison needs: the others differ in size."""
-    listed = manifest.files
+    listed = manifest.files.items()
     sizes = {
-        each.size for path, each in listed.items() if path not in found.files or found.files[path].size != each.size
+        each.size for _, each, entry in joined(listed, found.files.items()) if entry is None or entry.size != each.size
     }
-    for path, entry in found.files.items():
-        expected = listed.get(path)
+    for _, entry, expected in joined(found.files.items(), listed):
         if (expected is not None and expected.size == entry.size) or entry.size in sizes:
             yield entry
 
@@ -97,18 +104,22 @@ class _Comparison:
         judge: Judge,
         reported: Callable[[str], bool],
     ) -> None:
-        self.listed = listed = manifest.files
+        self.listed = manifest.files
         self.unusable = manifest.unusable
         self.found, self.digests, self.judge, self.reported = found, digests, judge, reported
-        self.there = found.files.keys() | found.barred.keys()
+        #: The first paths under which the contents of files that are not as listed are listed.
         self.by_digest: dict[str, str] = {}
-        for path in by_bytes(listed):
-            if listed[path].size:
-                self.by_digest.setdefault(listed[path].sha256, path)
 
     def difference(self) -> Difference:
-        unlisted = by_bytes(self.found.files.keys() - self.listed.keys() - self.unusable) if self.found.is_whole else []
-        gone = by_bytes(self.listed.keys() - self.there)
+        unlisted, changed = [], []
+        for path, entry, expected in joined(self.found.files.items(), self.listed.items()):
+            if expected is None:
+                if self.found.is_whole and path not in self.unusable:
+                    unlisted.append(path)
+            elif self._is_changed(entry, expected):
+                changed.append(path)
+        gone = [path for path, is_there in self._are_there() if not is_there]
+        self._find_owners([*unlisted, *changed])
         renamed = self._renamed(unlisted, gone)
         for new, old in sorted(renamed.items()):
             message = f"the content of `{old}`, which is missing"
@@ -122,9 +133,19 @@ class _Comparison:
             message = f"a copy of `{copied}`, not in the manifest" if copied else "not in the manifest"
             hint = "remove the file, or seal the release again"
             self.judge.report(FILE_ADDED, Problem(message, Location(path), hint))
-        changed = [path for path in by_bytes(self.found.files.keys() & self.listed.keys()) if self._is_changed(path)]
         self._report_changed(changed)
         return Difference(changed, missing, added, renamed)
+
+    def _are_there(self) -> Iterator[tuple[str, bool]]:
+        """Yield each listed path with whether it exists."""
+        for path, _, entry in joined(self.listed.items(), self.found.files.items()):
+            yield path, entry is not None or path in self.found.barred
+
+    def _find_owners(self, paths: Iterable[str]) -> None:
+        wanted = {facts.sha256 for path in paths if (facts := self.digests.get(path))}
+        for path, each in self.listed.items() if wanted else ():
+            if each.size and each.sha256 in wanted:
+                self.by_digest.setdefault(each.sha256, path)
 
     def _renamed(self, unlisted: Sequence[str], gone: Sequence[str]) -> dict[str, str]:
         """Return the missing file with the same content as an unlisted file, by the path of the latter."""
@@ -139,7 +160,9 @@ class _Comparison:
         return pairs
 
     def _report_missing(self, missing: Sequence[str]) -> None:
-        left = {folder for path in self.there & self.listed.keys() for folder in _folders(path)}
+        if not missing:
+            return
+        left = {folder for path, is_there in self._are_there() if is_there for folder in _folders(path)}
         # The outermost folder that is missing as a whole: a path in a manifest may have any number of folders.
         outermost = {path: next((each for each in _folders(path) if each not in left), "") for path in missing}
         files, documents = Counter(outermost.values()), Counter[str]()
@@ -164,9 +187,11 @@ class _Comparison:
         facts = self.digests.get(path)
         return self.by_digest.get(facts.sha256) if facts else None
 
-    def _is_changed(self, path: str) -> bool:
-        expected, facts = self.listed[path], self.digests.get(path)
-        return self._size(path) != expected.size or (facts is not None and facts.sha256 != expected.sha256)
+    def _is_changed(self, entry: Entry, expected: ListedFile) -> bool:
+        facts = self.digests.get(entry.path)
+        if facts is None:
+            return entry.size != expected.size
+        return facts.size != expected.size or facts.sha256 != expected.sha256
 
     def _report_changed(self, changed: Sequence[str]) -> None:
         owners = {self.listed[path].sha256: path for path in changed}
@@ -204,11 +229,11 @@ def _folders(path: str) -> Iterator[str]:
 
 def report_repeated(manifest: Manifest, judge: Judge) -> None:
     """Report files with documents that have the same content, within one variant of the release."""
-    first: dict[tuple[str, str], str] = {}
-    for path in by_bytes(manifest.files):
-        each = manifest.files[path]
-        if each.documents:
-            before = first.setdefault((each.corpus, each.sha256), path)
-            if before != path:
-                hint = "remove one of the two, then seal the release again"
-                judge.report(CONTENT_REPEATED, Problem(f"the same content as `{before}`", Location(path), hint))
+    contents = ((each.corpus, each.sha256, path) for path, each in manifest.files.items() if each.documents)
+    repeated: list[tuple[str, str]] = []
+    for _, alike in groupby(in_order(contents, tuple), itemgetter(0, 1)):
+        (*_, before), *others = alike
+        repeated += ((path, before) for _, _, path in others)
+    for path, before in sorted(repeated):
+        hint = "remove one of the two, then seal the release again"
+        judge.report(CONTENT_REPEATED, Problem(f"the same content as `{before}`", Location(path), hint))

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from corpusfmt.io.hashing import sha256
+from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import is_hidden
 from corpusfmt.io.text import pretty
 from corpusfmt.model import Json, Rule
@@ -72,10 +73,10 @@ class Head(Struct, frozen=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest as it was read: its head, its files by path, and its whole content; `unusable` are names of wrong entries."""
+    """A manifest: its head, its files by path, and all of it but these; `unusable` are names of wrong entries."""
 
     head: Head
-    files: Mapping[str, ListedFile]
+    files: ByName[ListedFile]
     whole: Json
     unusable: frozenset[str] = frozenset()
 

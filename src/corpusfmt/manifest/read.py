@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import closing
+from itertools import pairwise
+from typing import Any, TypeVar
 
 import msgspec
 
 from corpusfmt.formats.general import barred
+from corpusfmt.io.ondisk import Blocks, ByName
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import JsonFault, parsed_json, pointer
+from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer
 from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
 from corpusfmt.manifest.rules import (
     MALFORMED,
@@ -26,6 +29,10 @@ from corpusfmt.rules import Judge
 _Kind = TypeVar("_Kind")
 
 _MOST_BYTES = 64 * 1024 * 1024
+# A larger manifest is read in pieces.
+_LARGE, _PIECE = 256 * 1024, 64 * 1024
+# How its files are written, its last member: what precedes the first one, separates two, and follows the last one.
+_FIRST, _BETWEEN, _LAST = b'\n  "files": {\n', b"\n    },\n", b"\n    }\n  }\n}\n"
 _OUR_SCHEMAS = re.compile(r"corpusfmt-manifest/([1-9][0-9]{0,8})")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f\\]")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -43,10 +50,12 @@ class Refused(Exception):
 def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | None:
     """Return a manifest, or None if it cannot be used; its defects are reported at `path`."""
     try:
+        if (found := _in_pieces(entry)) is not None:
+            return _manifest_of(*found, judge, path)
         value, repeated = object_in(content_of(entry))
         for name in repeated:
             judge.report(REPEATED_NAME, Problem(f"`{name}` occurs twice in one object", Location(path), _HINT))
-        return _manifest_of(value, judge, path)
+        return _manifest_of(value, None, judge, path)
     except OSError as error:
         judge.report(*barred(error, Location(path)))
     except Refused as refused:
@@ -54,6 +63,59 @@ def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | No
             MALFORMED, Problem(refused.message, Location(path, pointer=refused.pointer), refused.hint or _HINT)
         )
     return None
+
+
+def _in_pieces(entry: Entry) -> tuple[Json, Iterable[tuple[str, Any]]] | None:
+    """Return a large manifest without its files, and these; None if it has any defect, or another form than `pieces_of` gives."""
+    if not _LARGE < entry.size <= _MOST_BYTES:
+        return None
+    head: Json | None = None
+    files = Blocks[tuple[str, Any]]()
+    last, values = "", 0
+    with closing(_texts(entry)) as texts:
+        for text in texts:
+            try:
+                value, repeated = object_in(text)
+            except Refused:
+                return None
+            own = value.pop("files")
+            values += sum(map(text.count, SEPARATORS))
+            is_rising = all(one < other for one, other in pairwise([last, *own]))
+            # Other members next to the files are members of the whole only if they precede them.
+            if repeated or values > MOST_VALUES or not is_rising or (head is not None and value):
+                return None
+            head = value if head is None else head
+            last = max(own, default=last)
+            for each in own.items():
+                files.append(each)
+    return None if head is None else (head, files)
+
+
+def _texts(entry: Entry) -> Generator[bytes]:
+    """Yield a manifest as JSON texts: one without its files, then objects with some of its files each.
+
+    If it has another form than `pieces_of` gives, one of them is not JSON, or has other members.
+    """
+    opening = b""
+    data = bytearray()
+    size = 0
+    with entry.open() as file:
+        while part := file.read(_PIECE):
+            new = len(data)
+            data += part
+            size += len(part)
+            if not opening and (place := data.find(_FIRST, max(new - len(_FIRST), 0))) >= 0:
+                opening = b'{"files": {'
+                yield bytes(data[:place]) + _FIRST + b"}}"
+                del data[: place + len(_FIRST)]
+            elif opening and (place := data.rfind(_BETWEEN)) >= 0:
+                yield opening + data[:place] + b"}}}"
+                del data[: place + len(_BETWEEN)]
+            elif opening and new > _PIECE:
+                yield b""
+            if size > _MOST_BYTES:
+                yield b""
+    yield opening + data[: -len(_LAST)] + b"}}}" if opening and data.endswith(_LAST) else b""
 
 
 def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:
@@ -80,7 +142,8 @@ def object_in(data: bytes) -> tuple[Json, tuple[str, ...]]:
     return found.value, found.duplicate_keys
 
 
-def _manifest_of(value: Json, judge: Judge, path: str) -> Manifest | None:
+def _manifest_of(value: Json, files: Iterable[tuple[str, Any]] | None, judge: Judge, path: str) -> Manifest | None:
+    """Return a manifest from its object; without `files`, they are in it."""
     schema = value.get("schema")
     if schema != SCHEMA:
         if isinstance(schema, str) and _OUR_SCHEMAS.fullmatch(schema):
@@ -90,23 +153,30 @@ def _manifest_of(value: Json, judge: Judge, path: str) -> Manifest | None:
             return None
         raise Refused("`schema` is missing" if schema is None else f"expected `{SCHEMA}`, found `{schema}`", "/schema")
     head = converted(value, Head)
-    entries = value.get("files")
-    if not isinstance(entries, dict):
-        raise Refused("`files` is missing" if entries is None else "expected an object", "/files")
-    files = dict(_files_of(entries, judge, path))
-    unusable = frozenset(name for name in entries if name not in files)
-    return Manifest(head, files, value, unusable)
+    if files is None:
+        entries = value.pop("files", None)
+        if not isinstance(entries, dict):
+            raise Refused("`files` is missing" if entries is None else "expected an object", "/files")
+        files = entries.items()
+    unusable: set[str] = set()
+    usable = ByName(_usable(files, unusable, judge, path))
+    return Manifest(head, usable, value, frozenset(unusable))
 
 
-def _files_of(entries: Json, judge: Judge, path: str) -> Iterator[tuple[str, ListedFile]]:
-    for name, entry in entries.items():
+def _usable(
+    files: Iterable[tuple[str, Any]], unusable: set[str], judge: Judge, path: str
+) -> Iterator[tuple[str, ListedFile]]:
+    """Yield the files in a manifest; those with a defect are reported, and their names noted."""
+    for name, entry in files:
         at = Location(path, pointer=pointer("files", name))
         if fault := fault_of(name):
+            unusable.add(name)
             judge.report(UNSAFE_PATH, Problem(f"`{name}` {fault}", at, _HINT))
             continue
         try:
             yield name, msgspec.convert(entry, ListedFile)
         except msgspec.ValidationError as error:
+            unusable.add(name)
             message, place = _stated(error)
             at = Location(path, pointer=pointer("files", name) + (place or ""))
             judge.report(MALFORMED, Problem(message, at, _HINT))
@@ -133,7 +203,7 @@ def check_sums(manifest: Manifest, judge: Judge, path: str = NAME) -> None:
     """Report wrong sums over a release, after its entries have been verified."""
     if manifest.unusable:
         return
-    said, found = manifest.head.tree, tree_of(sorted(manifest.files.items()))
+    said, found = manifest.head.tree, tree_of(manifest.files.items())
     if said.sha256 != found.sha256:
         message = f"the tree digest of the entries is `{found.sha256}`, expected `{said.sha256}`"
         judge.report(TREE_MISMATCH, Problem(message, Location(path, pointer="/tree/sha256"), _HINT))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -16,7 +17,7 @@ from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.ondisk import ByName
+from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.paths import entry_of, refuse_remote
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.claims import check_claims
@@ -84,7 +85,7 @@ def seal(
         raise _unfinished(examined)
     sealed, data = _sealed(examined, release, before)
     judge = judge_of(options)
-    judge_entries(sealed, release.found.files, named_format(examined.format)[0], examined.version, judge)
+    judge_entries(sealed, release.found.files.values(), named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
     written = statements_of(sealed, data, examined.report, options.grading) if attest else {}
     gone = outdated(release.root, sealed, data)
@@ -136,20 +137,22 @@ def _unfinished(examined: Examined) -> Exception:
     return Incomplete("not every file was read, so the corpus is not sealed")
 
 
-def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
+def _listed(examined: Examined, release: Release) -> ByName[ListedFile]:
     for entry in release.found.barred.values():
         raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
-    for path, entry in release.found.files.items():
+    for path, entry, facts in joined(release.found.files.items(), release.read.items()):
         # The printed form of a name that is not UTF-8 differs from the name.
         is_text = os.fsencode(entry.url).endswith(path.encode())
         if fault := fault_of(path) if is_text else "is not UTF-8":
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
-        if path not in release.read:
+        if facts is None:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")
-    facts = ByName(
-        (path, replace(release.read[path], documents=release.documents.get(path))) for path in release.found.files
+    counted = ByName(release.documents)
+    read = (
+        (path, replace(facts, documents=documents))
+        for path, facts, documents in joined(release.read.items(), counted.items())
     )
-    return dict(listed(facts, examined.shards).items())
+    return listed(ByName(read), examined.shards)
 
 
 def _manifest_at(root: Path) -> Manifest | None:
@@ -165,11 +168,15 @@ def _format_of(before: Manifest | None, asked: str) -> str:
     return before.head.format if before.head.format in formats() else asked
 
 
-def _made_of(before: Manifest | None, files: Mapping[str, ListedFile]) -> Json:
+def _made_of(before: Manifest | None, files: ByName[ListedFile]) -> Json:
     """Return the provenance in an earlier manifest, if it is about the same documents."""
     if before is None:
         return {}
-    data = {path: each.sha256 for path, each in before.files.items() if each.documents is not None}
-    if data != {path: each.sha256 for path, each in files.items() if each.documents is not None}:
+    data = zip_longest(_digests_of_documents(before.files), _digests_of_documents(files))
+    if any(one != other for one, other in data):
         return {}
-    return {name: value for name, value in before.whole.items() if name not in {*Head.__struct_fields__, "files"}}
+    return {name: value for name, value in before.whole.items() if name not in Head.__struct_fields__}
+
+
+def _digests_of_documents(files: ByName[ListedFile]) -> Iterator[tuple[str, str]]:
+    return ((path, each.sha256) for path, each in files.items() if each.documents is not None)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from itertools import tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +18,11 @@ from msgspec.structs import replace
 from corpusfmt.engine.executors import available_processors
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.release import Unread, report_unread, unread_because
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, now, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, each_ended, now, run_tasks
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
+from corpusfmt.io.ondisk import Blocks, ByName, in_order, joined
 from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.manifest.claims import check_claims
@@ -135,11 +138,11 @@ def _verify(
 ) -> None:
     found = _listing(root, manifest, quick=quick)
     report.coverage.shards_total = len(manifest.files)
-    digests: dict[str, FileFacts] = {}
+    digests = ByName[FileFacts](())
     unread: dict[str, Unread] = {}
     taken_over = 0
     if not quick:
-        entries = sorted(to_hash(manifest, found), key=lambda each: (-each.size, each.path))
+        entries = Blocks(in_order(to_hash(manifest, found), lambda each: (-each.size, each.path)))
         hashed = known_at(root.url, manifest.head.tree.sha256)
         digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress)
         taken_over = hashed.taken_over
@@ -192,22 +195,25 @@ def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
         found = listing(root)
     except (OSError, NotImplementedError):
         found = Listing()
-    if NAME in {path.rpartition("/")[2] for path in found.files} or manifest.files.keys() & found.files.keys():
+    listed = joined(found.files.items(), manifest.files.items())
+    if any(expected is not None or each.name == NAME for _, each, expected in listed):
         return found
     if quick:
-        there = {path: root.child(path) for path in manifest.files}
-        return Listing({path: each for path, each in there.items() if each is not None}, {}, is_whole=False)
-    files = {path: replace(root.unseen(path), size=each.size) for path, each in manifest.files.items()}
-    return Listing(files, {}, is_whole=False)
+        there = ((path, root.child(path)) for path in manifest.files)
+        return Listing(ByName((path, each) for path, each in there if each is not None), {}, is_whole=False)
+    files = ((path, replace(root.unseen(path), size=each.size)) for path, each in manifest.files.items())
+    return Listing(ByName(files), {}, is_whole=False)
 
 
 def _without(found: Listing, unread: dict[str, Unread]) -> Listing:
     """Remove missing files, which a store reports only when they are read."""
-    gone = [path for path, why in unread.items() if why.is_missing]
+    gone = {path for path, why in unread.items() if why.is_missing}
     for path in gone:
         del unread[path]
-    left = {path: entry for path, entry in found.files.items() if path not in gone}
-    return Listing(left, {**found.barred}, found.is_whole)
+    if not gone:
+        return found
+    left = ByName((path, entry) for path, entry in found.files.items() if path not in gone)
+    return Listing(left, found.barred, found.is_whole)
 
 
 def _hashed(
@@ -216,25 +222,34 @@ def _hashed(
     workers: int,
     meter: Meter,
     progress: Callable[[Progress], None] | None,
-) -> tuple[dict[str, FileFacts], dict[str, Unread]]:
+) -> tuple[ByName[FileFacts], dict[str, Unread]]:
     """Hash files in threads, the largest first; return their facts, and the files that cannot be read."""
     stopped = threading.Event()
-    digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
 
-    def hash_file(entry: Entry) -> FileFacts | Unread:
-        return hashed.facts(entry) or _facts_of(entry, stopped)
+    given, again = tee(entries)
 
-    with closing(hashed), ShardProgress(progress, [each.size for each in entries]) as shown:
+    def hash_file(entry: Entry) -> tuple[Entry, FileFacts | Unread]:
+        return entry, hashed.facts(entry) or _facts_of(entry, stopped)
 
-        def finished(index: int, facts: object) -> None:
-            shown.finished(index, facts)
-            if isinstance(facts, FileFacts):
-                hashed.note(entries[index], facts)
+    with closing(hashed), ShardProgress(progress, array("q", (each.size for each in entries))) as shown:
+
+        def finished(index: int, result: tuple[Entry, FileFacts | Unread] | Died) -> None:
+            shown.finished(index, result)
+            if isinstance(result, tuple) and isinstance(result[1], FileFacts):
+                hashed.note(result[0], result[1])
+
+        def known() -> Iterator[tuple[str, FileFacts]]:
+            paths = (entry.path for entry in again)
+            for entry, facts in each_ended(results, paths, meter.limits, lambda _, reason: reason):
+                if isinstance(facts, Unread):
+                    unread[entry.path] = facts
+                else:
+                    yield entry.path, facts
 
         results = run_tasks(
             hash_file,
-            entries,
+            given,
             lambda: ThreadPoolExecutor(workers),
             window=workers * RESULTS_WAITING_A_WORKER,
             finished=finished,
@@ -242,13 +257,7 @@ def _hashed(
             gauge=shown.gauge,
         )
         try:
-            paths = [entry.path for entry in entries]
-            ended: Iterator[FileFacts | Unread] = each_ended(results, paths, meter.limits, lambda _, reason: reason)
-            for path, facts in zip(paths, ended, strict=True):
-                if isinstance(facts, Unread):
-                    unread[path] = facts
-                else:
-                    digests[path] = facts
+            digests = ByName(known())
         finally:
             stopped.set()
         hashed.forget()
