@@ -419,6 +419,15 @@ def arrays() -> dict[str, tuple[Any, Any]]:
         "times and times in UTC": ([noon], pa.array([noon], pa.timestamp("us", "UTC"))),
         "decimals": (pa.array([Decimal("1.50")], price), pa.array([Decimal("1.500")], longer)),
         "decimal and longer decimal": (pa.array([Decimal("1.50")], price), pa.array([Decimal("1.505")], longer)),
+        "days of the year 10000": (pa.array([0], pa.date32()), pa.array([2_932_897], pa.date32())),
+        "times in UTC of the year 0": (
+            pa.array([-(2**36)], pa.timestamp("s", "UTC")),
+            pa.array([0], pa.timestamp("s", "UTC")),
+        ),
+        "times of many years in nanoseconds": (
+            pa.array([0], pa.timestamp("ns")),
+            pa.array([-4_611_686_018_427_387_000], pa.timestamp("ns")),
+        ),
         "decimal and text": (pa.array([Decimal("1.50")], price), ["2.50"]),
     }
 
@@ -467,6 +476,7 @@ def nested_arrays() -> dict[str, tuple[Any, Any]]:
         "list and object": ([[1]], [{"a": 1}]),
         "maps": (pa.array([[("k", 1)]], kind), pa.array([[("k", 1)]], kind)),
         "seconds and milliseconds in objects": (pa.array([{"a": noon}], seconds), pa.array([{"a": noon}], millis)),
+        "times of the year 10000 in lists": (pa.array([[0]], pa.list_(pa.timestamp("us"))), pa.array([[2**58]], pa.list_(pa.timestamp("us")))),
         "few texts and texts": (pa.array(["x"]).dictionary_encode(), ["y"]),
         "texts and few texts": (["y"], pa.array(["x"]).dictionary_encode()),
         "bytes and text": ([b"x"], ["y"]),

@@ -191,6 +191,18 @@ def test_values_of_another_type_in_tables_are_cast_as_a_loader_does(tmp_path: Pa
     ]
 
 
+def test_times_in_years_that_python_does_not_have_fail(tmp_path: Path) -> None:
+    text, last = ("text", pa.array(["x", "y"])), 253_402_300_799
+    for name, time in (("a", last), ("b", last + 1)):
+        table(tmp_path / f"{name}.parquet", text, ("x", pa.array([None, time], pa.timestamp("s"))))
+    (of_file,) = corpusfmt.validate(tmp_path, profile="hub").findings
+    (of_table,) = corpusfmt.validate(tmp_path / "b.parquet", profile="hub").findings
+    years = "`x` has times outside of the years 1 to 9999"
+    assert of_file.message == f"{years}, expected `timestamp[ms]` as in `a.parquet`: `load_dataset` fails"
+    assert of_table.message == f"{years}, loaded as `timestamp[ms]`: `load_dataset` fails"
+    assert {(each.code, each.hint) for each in (of_file, of_table)} == {("HUB202", "write `x` as text")}
+
+
 def test_types_inside_lists_and_objects_are_cast_too(tmp_path: Path) -> None:
     text = ("text", pa.array(["x", "y"]))
     short = pa.list_(pa.struct([("n", pa.int8())]))

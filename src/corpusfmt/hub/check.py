@@ -248,12 +248,12 @@ def _problem(path: str, found: Misfit, table: Table, looked: Mapping[str, Looked
         message = f"`{found.column}` has {found.found}, loaded as `{found.expected}`: {found.effect}"
         declare = f"declare `{top}` as `json` in `dataset_info` of the card"
         hint = f"write `{top}` as JSON text" if path.endswith(".parquet") else declare
-        return Problem(message, Location(path), hint)
-    message = f"`{found.column}` has {found.found}, expected `{found.expected}` as in {by}: {found.effect}"
-    if table.features is not None:
-        return Problem(message, Location(path), f"declare another type of `{top}` in `dataset_info` of the card")
-    hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
-    return Problem(message, Location(path), hint)
+    else:
+        message = f"`{found.column}` has {found.found}, expected `{found.expected}` as in {by}: {found.effect}"
+        hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
+        if table.features is not None:
+            hint = f"declare another type of `{top}` in `dataset_info` of the card"
+    return Problem(message, Location(path), found.hint or hint)
 
 
 def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from math import isfinite
 from typing import Any
 
@@ -47,13 +48,15 @@ def recast(first: Entry, others: Iterable[Entry], declared: Mapping[str, Type] |
     expected = declared
     if expected is None:
         with first.open() as file:
-            schema = Table(file, first.path).file.schema_arrow
-        expected = {each.name: _type(each.type) for each in schema}
-        found[first.path] = [
-            Misfit(TYPE_DIFFERS, each.name, f"`{each.type}`", "no type of `datasets`", FAILS)
-            for each in schema
-            if _is_unknown(each.type)
-        ]
+            table = Table(file, first.path)
+            schema = table.file.schema_arrow
+            expected = {each.name: _type(each.type) for each in schema}
+            found[first.path] = [
+                Misfit(TYPE_DIFFERS, each.name, f"`{each.type}`", "no type of `datasets`", FAILS)
+                for each in schema
+                if _is_unknown(each.type)
+            ]
+            found[first.path] += _beyond_python(table, {each.name: each.type for each in schema})
     return found | {each.path: _recast(each, expected) for each in others}
 
 
@@ -62,10 +65,45 @@ def _recast(entry: Entry, expected: Mapping[str, Type]) -> list[Misfit]:
         with entry.open() as file:
             table = Table(file, entry.path)
             kinds = {each.name: each.type for each in table.file.schema_arrow if each.name in expected}
-            differ = [name for name, kind in kinds.items() if not _is_as_expected(kind, expected[name])]
-            return [misfit for name in differ for misfit in _column(table, name, expected[name])]
+            fitting = {name: kind for name, kind in kinds.items() if _is_as_expected(kind, expected[name])}
+            found = list(_beyond_python(table, fitting))
+            return found + [
+                each for name in kinds if name not in fitting for each in _column(table, name, expected[name])
+            ]
     except (OSError, pyarrow().ArrowException, UnicodeDecodeError):
         return []  # `look_at_table` has the reason
+
+
+def _beyond_python(table: Table, kinds: Mapping[str, Any]) -> Iterator[Misfit]:
+    """Yield the columns with times in years that Python does not have."""
+    for name, kind in kinds.items():
+        if _has_times(kind) and any(table.batches([name], lambda part: _is_beyond_python(part.column(0)))):
+            message, hint = "times outside of the years 1 to 9999", f"write `{name}` as text"
+            yield Misfit(TYPE_DIFFERS, name, message, str(_type(kind)), FAILS, hint)
+
+
+def _has_times(kind: Any) -> bool:
+    """Return whether a type, or one inside it, has times that are not in nanoseconds: those are no more than 600 years."""
+    if _is_list(kind):
+        return _has_times(kind.value_type)
+    types = pyarrow().types
+    if types.is_struct(kind):
+        return any(_has_times(each.type) for each in kind)
+    return bool(types.is_date(kind) or (types.is_timestamp(kind) and kind.unit != "ns"))
+
+
+def _is_beyond_python(array: Any) -> bool:
+    if _is_list(array.type):
+        return _is_beyond_python(array.flatten())
+    if pyarrow().types.is_struct(array.type):
+        return any(map(_is_beyond_python, array.flatten()))
+    if not _has_times(array.type):
+        return False
+    try:
+        import_module("pyarrow.compute").min_max(array).as_py()
+    except OverflowError:
+        return True
+    return False
 
 
 def _is_as_expected(kind: Any, expected: Type) -> bool:

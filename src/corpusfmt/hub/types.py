@@ -70,13 +70,17 @@ class Type(Struct, frozen=True):
 
 
 class Misfit(Struct, frozen=True):
-    """Why values do not fit a column: the rule, the column, what was found, what was expected and what happens."""
+    """Why values do not fit a column: the rule, the column, what was found, what was expected and what happens.
+
+    `hint` is needed where another type would not help.
+    """
 
     type: FindingType
     column: str
     found: str
     expected: str
     effect: str
+    hint: str = ""
 
 
 # Whole numbers of 64 bits with a sign have a kind; floats of 64 bits are those of Python.
