@@ -267,6 +267,13 @@ def test_a_text_that_stays_encoded_is_written_as_if_it_were_decoded(
     assert encoded == decoded
 
 
+@pytest.mark.parametrize("form", ["%04x", "%04X"])
+def test_each_escape_of_ascii_is_written_as_if_it_were_decoded(form: str) -> None:
+    for number in range(0x80):
+        line = b'{"text":"\\u%b\\\\u%b"}' % ((form % number).encode(), (form % number).encode())
+        assert _written(line, CheckOptions(encoded_texts=True)) == _written(line, CheckOptions())
+
+
 @pytest.mark.parametrize(
     "text",
     [rb'"\ud800"', rb'"\udc00"', b'"\x01"', rb'"\q"', b'"\xff"', b'"\xed\xa0\x80"', b'"', b'"a","text":"b"', b"1"],

@@ -28,8 +28,8 @@ _QUOTE = ord('"')
 
 #: A text as a JSON string, as msgspec encodes it.
 EncodedText = msgspec.Raw
-# Apart from control characters, msgspec writes no others.
-_ODD_ESCAPE = re.compile(rb'\\[^bfnrt"\\]')
+# Escapes that msgspec does not write.
+_ODD_ESCAPE = re.compile(rb'\\(?!u00(?:0[0-7bef]|1[0-9a-f]))[^bfnrt"\\]')
 _decode_raw_lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 _decode_text = msgspec.json.Decoder(str).decode
 _encoder = msgspec.json.Encoder()
