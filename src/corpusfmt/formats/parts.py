@@ -95,6 +95,8 @@ class Writer(Struct, Generic[T], frozen=True):
     gzip: bool = True
     #: Make an item of a crawled text and its headers, a JSON object, both unchanged; None if that is not enough.
     crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
+    #: The same of many texts at once, each with an LF at its end; None for any doubt.
+    crawled_together: Callable[[Sequence[bytes], Sequence[bytes]], Batch | None] = lambda _texts, _headers: None
     #: Return the bytes of text of an item, as parts count them. None for formats whose parts only count what they wrote.
     text_bytes: Callable[[T], int] | None = None
     #: The type of items, by which those that are sorted first are kept, for formats laid out by language.

@@ -61,6 +61,8 @@ _DATE_NAME = b'"warc-date":'
 _ENCODED_DATE = re.compile(_DATE_NAME + rb'"([^"\\]*)"')
 # In the row of a record, where no JSON has it.
 _OFFSET = b"\0"
+# The row of a record that has only headers.
+_RECORD = b'{"headers":%%b,"offset":%b,"nb_sentences":%%d}\n' % _OFFSET
 _decode_rows = msgspec.json.Decoder(dict[str, Any]).decode_lines
 # The first characters of a line that may be blank.
 _MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
@@ -121,9 +123,11 @@ class OscarText(Struct, frozen=True, array_like=True, gc=False):
 
 
 class OscarTexts(Batch, kw_only=True):
-    """Documents of a 1.1 part; `data` has their texts, with the usual end of a document before each."""
+    """Documents of a 1.1 part; `data` has their texts, with the usual end of a document before each, the others are as in `OscarText`."""
 
-    items: Sequence[OscarText]
+    lines: Sequence[int]
+    records: Sequence[bytes]
+    has_odd_date: bool
 
 
 class PartWriter:
@@ -156,16 +160,16 @@ class PartWriter:
     def _add_texts(self, texts: OscarTexts) -> int:
         if self._metadata is None or self._between not in {b"", _TAIL}:
             return 0
-        offsets = [*accumulate((item.lines + 1 for item in texts.items), initial=self._offset)]
-        records = [item.record.replace(_OFFSET, b"%d" % at, 1) for item, at in zip(texts.items, offsets, strict=False)]
+        offsets = [*accumulate((lines + 1 for lines in texts.lines), initial=self._offset)]
+        records = [record.replace(_OFFSET, b"%d" % at, 1) for record, at in zip(texts.records, offsets, strict=False)]
         self._text.write_pieces(texts.data if self._between else texts.data[len(_TAIL) :], _TAIL, 0)
         self._metadata.write_pieces(b"".join(records))
         self._between = self._at_end = _TAIL
         self._separates = True
-        self._has_odd_date = self._has_odd_date or any(item.has_odd_date for item in texts.items)
+        self._has_odd_date = self._has_odd_date or texts.has_odd_date
         self._offset = offsets[-1]
         self.text_bytes += len(texts.data)
-        return len(texts.items)
+        return len(texts.lines)
 
     def _add_rows(self, rows: RowBlock) -> int:
         made = pairs_of_rows(rows.data, rows.language.encode(), self._offset) if self._metadata else None
@@ -191,14 +195,18 @@ class PartWriter:
 
 
 def _is_usual_date(headers: Json | msgspec.Raw | None) -> bool:
-    """Return whether headers have a date that all readers accept, or none; encoded headers are JSON without blanks."""
+    """Return whether headers have a date that all readers accept, or none."""
     if isinstance(headers, msgspec.Raw):
-        encoded = bytes(headers)
-        start = encoded.find(_DATE_NAME)  # faster than the expression finds it
-        match = _ENCODED_DATE.search(encoded, start) if start >= 0 else None
-        return kind_of_text(match[1].decode()) == TIME if match else start < 0
+        return _has_usual_date(bytes(headers))
     date = (headers or {}).get("warc-date")
     return date is None or kind_of_text(date) == TIME
+
+
+def _has_usual_date(headers: bytes) -> bool:
+    """Return the same of encoded headers, JSON without blanks."""
+    start = headers.find(_DATE_NAME)  # faster than the expression finds it
+    match = _ENCODED_DATE.search(headers, start) if start >= 0 else None
+    return kind_of_text(match[1].decode()) == TIME if match else start < 0
 
 
 def _text_bytes(document: OscarText) -> int:
@@ -207,7 +215,12 @@ def _text_bytes(document: OscarText) -> int:
 
 def _together(items: Sequence[OscarText]) -> Iterator[OscarText | OscarTexts]:
     if all(item.tail == _TAIL for item in items):
-        batch = OscarTexts(_TAIL.join([b"", *(item.text for item in items)]), items=items)
+        batch = OscarTexts(
+            _TAIL.join([b"", *(item.text for item in items)]),
+            lines=[item.lines for item in items],
+            records=[item.record for item in items],
+            has_odd_date=any(item.has_odd_date for item in items),
+        )
         yield batch
         if batch.taken:
             return
@@ -297,9 +310,26 @@ def _crawled(text: bytes, headers: bytes, *, metadata: bool) -> OscarText | None
     None if that takes more work: for text that OSCAR cannot represent unchanged, or headers with corpusfmt's names.
     """
     lines = _count_if_none_is_blank(text)
-    if not lines or headers.find(_OWN_HEADERS) >= 0:  # `in` would first take bytes for a number
+    if not lines or _has_own_names(headers):
         return None
     return _with_record(text, lines, {"headers": msgspec.Raw(headers)}) if metadata else OscarText(text, lines)
+
+
+def _crawled_together(texts: Sequence[bytes], headers: Sequence[bytes]) -> OscarTexts | None:
+    """Return what `OSCAR_1_1` makes of crawled texts, each with an LF at its end; None if it does more with one of them."""
+    data = b"\n".join((b"\n", *texts))[:-1]
+    if data.endswith(b"\n") or any(text.startswith(_MAY_BE_BLANK) for text in texts):
+        return None
+    pieces = split_at_empty_lines(data)
+    if pieces is None or len(pieces) != len(texts) + 1 or _has_own_names(b"".join(headers)):
+        return None
+    lines = [number for _, number in pieces[1:]]  # the first is empty
+    records = [_RECORD % each for each in zip(headers, lines, strict=True)]
+    return OscarTexts(data, lines=lines, records=records, has_odd_date=not all(map(_has_usual_date, headers)))
+
+
+def _has_own_names(headers: bytes) -> bool:
+    return headers.find(_OWN_HEADERS) >= 0  # `in` would first take bytes for a number
 
 
 def _item_without_metadata(document: Document) -> Item[OscarText]:
@@ -355,6 +385,7 @@ OSCAR_1_1 = Writer(
     seal=_seal,
     loaded=_loaded,
     crawled=partial(_crawled, metadata=True),
+    crawled_together=_crawled_together,
     text_bytes=_text_bytes,
     kind=OscarText,
     together=_together,
@@ -368,6 +399,7 @@ _TEXT_ALONE = replace(
     names=partial(_names, metadata=False),
     stem_kept=_stem_kept,
     crawled=partial(_crawled, metadata=False),
+    crawled_together=lambda _texts, _headers: None,
     line=_line,
     together=iter,
     of_rows=lambda _rows, _name: None,

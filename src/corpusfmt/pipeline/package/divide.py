@@ -37,8 +37,9 @@ class Position(Struct, frozen=True):
     lines: int = 0
 
     @property
-    def in_order(self) -> tuple[int, int, int]:
-        return self.container, self.section, self.document
+    def place(self) -> tuple[int, int]:
+        """The container and the section."""
+        return self.container, self.section
 
 
 class Span(Struct, frozen=True):

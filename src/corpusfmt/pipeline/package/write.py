@@ -13,11 +13,14 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.pipeline.package.counting import Counting, Counts
 from corpusfmt.pipeline.package.divide import Position, Span, sections_of
-from corpusfmt.pipeline.package.items import folder_of, items_of
+from corpusfmt.pipeline.package.items import folder_of, items_at_once
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.package.variants import Form, Variant, form_of, sets_of, writer_of
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.recipe import Output, Step
+
+# Documents that are written together, or one by one if one of them is unusual.
+_AT_ONCE = 32
 
 
 class PackageTask(Struct, frozen=True):
@@ -94,34 +97,33 @@ def joined(task: PackageTask, results: Sequence[Packaged], aside: Path) -> Packa
 def _items(writer: Writer[Any], form: Form, label: str, counting: Counting, task: PackageTask) -> Iterator[Any]:
     documents = _documents(task, label)
     if task.output.shuffle_seed is None:
-        counted = _counted(documents, counting, is_dated=form.is_dated)
-        yield from items_of(writer, form.source, label, counted, task.output, task.steps)
+        for some in documents:
+            for stored in some:
+                counting.add(stored.text)
+                if form.is_dated:
+                    counting.date(stored.headers)
+            yield from items_at_once(writer, form.source, label, some, task.output, task.steps)
         return
     assert writer.line is not None
-    lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
+    lines = (line for some in documents for stored in some for line in stored.text[:-1].split(b"\n"))
     for line in shuffled(lines, task.output.shuffle_seed, task.aside):
         counting.add(line + b"\n")
         yield writer.line(line)
 
 
-def _counted(documents: Iterator[StoredDocument], counting: Counting, *, is_dated: bool) -> Iterator[StoredDocument]:
-    for document in documents:
-        counting.add(document.text)
-        if is_dated:
-            counting.date(document.headers)
-        yield document
-
-
-def _documents(task: PackageTask, label: str) -> Iterator[StoredDocument]:
+def _documents(task: PackageTask, label: str) -> Iterator[list[StoredDocument]]:
+    """Yield the documents, some at a time."""
     start, end = (task.span.start, task.span.end) if task.span else (Position(0), None)
     last = len(task.containers) - 1 if end is None else end.container
     for number in range(start.container, last + 1):
         first = start if number == start.container else Position(number)
         sections = sections_of(task.containers[number], number, label, task.drops, first)
         for section, (_, documents) in enumerate(sections, first.section):
-            for at, document in enumerate(documents):
-                here = number, section, at
-                if end is not None and here >= end.in_order:
-                    return
-                if document is not None and here >= start.in_order:
-                    yield document
+            begin = start.document if start.place == (number, section) else 0
+            is_last = end is not None and end.place == (number, section)
+            stop = end.document if end is not None and is_last else len(documents)
+            kept = [document for document in documents[begin:stop] if document is not None]
+            for at in range(0, len(kept), _AT_ONCE):
+                yield kept[at : at + _AT_ONCE]
+            if is_last:
+                return
