@@ -24,6 +24,8 @@ from corpusfmt.rules import RuleSet
 
 _SECTION_BYTES = 1024 * 1024
 _MOST_WAITING = 64 * 1024 * 1024
+# What bytes in a list take besides their length.
+_OVERHEAD = 48
 #: The files of documents without a folder of their own.
 _STEM = "corpus"
 
@@ -43,8 +45,9 @@ class Sections:
 
     def add(self, key: str, encoded: bytes) -> None:
         self._waiting.setdefault(key, []).append(encoded)
-        self._sizes[key] += len(encoded)
-        self._total += len(encoded)
+        size = len(encoded) + _OVERHEAD
+        self._sizes[key] += size
+        self._total += size
         self.bytes[key] += len(encoded)
         if self._sizes[key] >= _SECTION_BYTES:
             self._end(key)
