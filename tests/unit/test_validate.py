@@ -17,12 +17,15 @@ from support import gzipped
 
 import corpusfmt
 from corpusfmt import formats
+from corpusfmt.engine import sharing
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.run import Late
 from corpusfmt.engine.validate import _ended, grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.io.limits import Limits
+from corpusfmt.io.loading import Seen
+from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.report import RENDERERS
@@ -319,3 +322,14 @@ def test_a_task_that_is_read_elsewhere_is_seen_from_here(tmp_path: Path) -> None
     note_read(gauge.file, 3, 1 << 40)
     gauge.look([0, 1, 3, 9])
     assert seen == [{0: 0, 1: 7, 3: 1 << 40, 9: 0}]
+
+
+def test_files_with_the_same_columns_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "_MOST_COLUMNS", 2)
+    found = [(f"{number}", Looked((Seen(kinds=number % 3),), number)) for number in (0, 3, 1, 2, 0, 1)]
+    looked = sharing.LookedAt()
+    for path, each in found:
+        looked.note(path, each)
+    assert list(looked) == found
+    columns = [each.blocks for _, each in looked]
+    assert columns[0] is columns[1]

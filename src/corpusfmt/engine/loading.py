@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
+from itertools import chain
 
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.release import SMALL
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
-from corpusfmt.engine.sharing import WHOLE, Whole
+from corpusfmt.engine.sharing import WHOLE, LookedAt, Whole
 from corpusfmt.formats import CheckOptions, Format, Shard
 from corpusfmt.formats.general import within_limits
 from corpusfmt.hub.check import judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.looking import Looked
+from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
@@ -33,7 +35,7 @@ def check_loading(
     root: Entry,
     fmt: Format,
     shards: Sequence[Shard],
-    looked: Mapping[str, Looked],
+    looked: Iterable[tuple[str, Looked]],
     options: CheckOptions,
     open_executor: Callable[[], Executor],
     workers: int,
@@ -46,19 +48,26 @@ def check_loading(
     """
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
-    def look(entries: Sequence[Entry]) -> Iterator[Looked]:
+    def look(entries: Sequence[Entry]) -> ByName[Looked]:
         known = part.columns(looked)
-        left = [entries[place] for place in part.files_here(entries) if entries[place].path not in known]
+        here = part.files_here(entries)
+        own = here if isinstance(here, range) else frozenset(here)
+
+        every = joined(((entry.path, entry) for entry in entries), known.items())
+        left = Blocks(entry for place, (_, entry, found) in enumerate(every) if found is None and place in own)
         opener = SerialExecutor if sum(each.size for each in left) < SMALL else open_executor
-        found = run_tasks(look_at, left, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
-        paths = [entry.path for entry in left]
         ended = each_ended(
-            found, paths, meter.limits, lambda path, reason: f"{path}: the worker that read it died ({reason})"
+            run_tasks(look_at, left, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter),
+            (entry.path for entry in left),
+            meter.limits,
+            lambda path, reason: f"{path}: the worker that read it died ({reason})",
         )
-        for path, found_columns in zip(paths, ended, strict=True):
-            known[path] = found_columns
-            part.note(found_columns, path)
-        return (known.get(entry.path, _ELSEWHERE) for entry in entries)
+        read = LookedAt()
+        for entry, found in zip(left, ended, strict=True):
+            part.note(found, entry.path)
+            read.note(entry.path, found)
+        elsewhere = () if part.judges else ((entry.path, _ELSEWHERE) for entry in entries)
+        return ByName(chain(elsewhere, known.items(), read)) if left or elsewhere else known
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     if fmt.descriptions is not None:

@@ -6,8 +6,9 @@ Nothing in a part is trusted: it may be truncated, damaged, of another run, or m
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain
 from pathlib import Path
 
 from msgspec import Struct, convert
@@ -23,12 +24,13 @@ from corpusfmt.engine.partfile import (
     refuse_other_version,
 )
 from corpusfmt.engine.parts import Columns, End, Hashed, Header, Input, Planned, Result
-from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
+from corpusfmt.engine.sharing import Asked, LookedAt, Outcome, Whole, Work
 from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
+from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import printable
 from corpusfmt.model import Json, UsageError
 from corpusfmt.report.saved import Count
@@ -62,7 +64,7 @@ class Parts(Whole):
         self._parts = parts
         self._number = 0
         # What is known of files of the present path, apart from the checks of shards.
-        self._columns: dict[str, Looked] = {}
+        self._columns = LookedAt()
         self.hashed: dict[str, FileFacts] = {}
 
     @property
@@ -77,14 +79,14 @@ class Parts(Whole):
 
     def next_input(self) -> None:
         self._number += 1
-        self._columns, self.hashed = {}, {}
+        self._columns, self.hashed = LookedAt(), {}
 
     def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
         del shards
         return ()
 
-    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
-        return {**looked, **self._columns}
+    def columns(self, looked: Iterable[tuple[str, Looked]]) -> ByName[Looked]:
+        return ByName(chain(looked, self._columns))
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
@@ -129,7 +131,8 @@ class Parts(Whole):
             elif record["kind"] == "scratch":
                 copied.add(convert(record, Scratch).append_to(scratch))
             elif record["kind"] == "columns":
-                self._columns[record["path"]] = convert(record, Columns).found
+                columns = convert(record, Columns)
+                self._columns.note(columns.path, columns.found)
             elif record["kind"] == "hashed":
                 found = convert(record, Hashed)
                 self.hashed[found.path] = FileFacts(found.size, found.sha256)

@@ -4,16 +4,19 @@ they did (`engine.merge`). Ordinary runs import neither of these.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, msgpack
+from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, FieldNames, Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
+from corpusfmt.io.loading import Seen
 from corpusfmt.io.looking import Looked
+from corpusfmt.io.ondisk import Blocks, ByName
 from corpusfmt.io.paths import Entry, is_remote, printable
 from corpusfmt.model import UsageError
 from corpusfmt.report.saved import Code, Count
@@ -22,6 +25,7 @@ from corpusfmt.rules import Override
 #: A checked shard, and what that gave.
 Outcome = tuple[Shard, ShardResult]
 
+_MOST_COLUMNS = 256
 _Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 # No file has a null character in its name, and the system's functions fail on one.
 _FileName = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
@@ -75,6 +79,21 @@ class Work(Struct, frozen=True):
     meter: Meter
 
 
+class LookedAt(Blocks[tuple[str, Looked]]):
+    """Files that were looked at, by their paths. Many have the same columns: these are one object, written once in a block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._columns: dict[bytes, tuple[Seen, ...]] = {}
+
+    def note(self, path: str, found: Looked) -> None:
+        """Add a file."""
+        if len(self._columns) == _MOST_COLUMNS:
+            self._columns.clear()
+        columns = self._columns.setdefault(msgpack.encode(found.blocks), found.blocks)
+        self.append((path, replace(found, blocks=columns)))
+
+
 class Whole:
     """A run of one process, which checks every shard, reads every file, and judges the corpus. Others override what they do."""
 
@@ -99,9 +118,9 @@ class Whole:
         del work
         return checks
 
-    def columns(self, looked: Mapping[str, Looked]) -> dict[str, Looked]:
+    def columns(self, looked: Iterable[tuple[str, Looked]]) -> ByName[Looked]:
         """Return the files whose columns need not be looked at again; `looked` are those that the checks have looked at."""
-        return dict(looked)
+        return ByName(looked)
 
     def note(self, found: Looked | FileFacts, path: str) -> None:
         """Note what was found in a file apart from the check of its shard."""

@@ -19,7 +19,7 @@ from corpusfmt.engine.executors import default_jobs, executor_factory, placed, p
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.sampling import Sample, sample_of
-from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
+from corpusfmt.engine.sharing import WHOLE, LookedAt, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
     FieldNames,
@@ -39,7 +39,6 @@ from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, w
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
@@ -326,7 +325,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         checks = _checks(run, sample, positions, release is not None, open_executor, workers, shown)
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
-        looked: dict[str, Looked] = {}
+        looked = LookedAt()
         checked = _CheckedShards(shards, positions)
         facts, is_whole = _merged(run, plan, sample, results, release, looked, checked)
         checks.close()
@@ -394,7 +393,7 @@ def _judge_files(
     root: Entry,
     plan: Plan,
     checked: _CheckedShards,
-    looked: Mapping[str, Looked],
+    looked: LookedAt,
     release: Release | None,
     manifest_judge: Judge,
     open_executor: Callable[[], Executor],
@@ -434,7 +433,7 @@ def _merged(
     sample: Sample,
     results: Iterator[Outcome],
     release: Release | None,
-    looked: dict[str, Looked],
+    looked: LookedAt,
     checked: _CheckedShards,
 ) -> tuple[Blocks[object], bool]:
     """Take what the checks of a sample gave; return their facts, and whether that is all.
@@ -449,7 +448,8 @@ def _merged(
             coverage.add(result.coverage)
             coverage.shards_seen += 1
             checked.seconds.append(result.seconds)
-            looked.update(result.looked)
+            for path, found in result.looked.items():
+                looked.note(path, found)
             if result.facts is not None:
                 facts.append(result.facts)
             if release is not None:

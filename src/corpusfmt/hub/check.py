@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
@@ -25,6 +25,7 @@ from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
 from corpusfmt.io.lines import Block, blocks
 from corpusfmt.io.loading import FRACTION, Seen
 from corpusfmt.io.looking import Look, Looked, decode_row
+from corpusfmt.io.ondisk import Blocks, ByName
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem
@@ -35,8 +36,8 @@ _TASKS = "harbor"
 _IN_CARD = "list the data files in the `configs` of a card"
 
 
-#: Looks at files, in any process.
-LookAt = Callable[[Sequence[Entry]], Iterable[Looked]]
+#: Looks at files, in any process; they are given in the order of their paths.
+LookAt = Callable[[Sequence[Entry]], Mapping[str, Looked]]
 
 
 def look_at(entry: Entry) -> Looked:
@@ -83,7 +84,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         tables = [Table("", {"train": [root.path]})]
         _judge_columns(tables, {root.path: root}, judge, look)
         return
-    entries = {each.path: each for each in walk(root) if each.kind == "file"}
+    entries = ByName((each.path, each) for each in walk(root) if each.kind == "file")
     for path in documents:
         if found := unloadable(path):
             judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `{found}`", Location(path), "rename it"))
@@ -96,7 +97,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         Table(each.name, {split: readable(own) for split, own in each.splits.items()}, each.features, each.sizes)
         for each in tables
     ]
-    filled = [path for path in paths if entries[path].size]
+    filled = [path for path, entry in zip(paths, entries.values(), strict=True) if entry.size]
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
     # One builder reads all configs: the one of the first.
@@ -139,10 +140,14 @@ def _judge_files(tables: Sequence[Table], documents: Sequence[str], filled: Sequ
 
 def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
     """Report data files that neither `datasets` nor a format takes for such, because their extension has capitals."""
-    for path in paths:
-        if not readable([path]) and {*readable([path.lower()], "json"), *readable([path.lower()], "parquet")}:
-            problem = Problem("the file is not read: its extension has capitals", Location(path), "rename it")
-            judge.report(DATA_NOT_LOADED, problem)
+    found = (
+        path
+        for path in paths
+        if not readable([path]) and {*readable([path.lower()], "json"), *readable([path.lower()], "parquet")}
+    )
+    for path in sorted(found, key=lambda path: path.split("/")):
+        problem = Problem("the file is not read: its extension has capitals", Location(path), "rename it")
+        judge.report(DATA_NOT_LOADED, problem)
 
 
 def _in(table: Table) -> str:
@@ -151,7 +156,7 @@ def _in(table: Table) -> str:
 
 def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
     paths = sorted({path for table in tables for own in table.splits.values() for path in own})
-    looked = dict(zip(paths, look([entries[path] for path in paths]), strict=True))
+    looked = look(Blocks(entries[path] for path in paths))
     reported: set[tuple[str, str, str]] = set()
     for table in tables:
         for path, problem_of in _unfit(table, looked, _recast(table, entries, looked)):
@@ -193,11 +198,14 @@ def _recast(table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Loo
         from corpusfmt.hub.parquet import recast  # noqa: PLC0415 - only for Parquet
 
         left_out = first[0] if table.features is None else None
-        others = [entries[path] for path in paths if path != left_out and path.endswith(".parquet")]
+        others = (entries[path] for path in paths if path != left_out and path.endswith(".parquet"))
         return recast(entries[first[0]], others, table.features)
     types = _types(table, looked) or {}
-    seen = [block.members for path in paths for block in looked[path].blocks]
-    with_floats = {name for name in types for each in seen if name in each and each[name].has(FRACTION)}
+    with_floats: set[str] = set()
+    for members in (block.members for path in paths for block in looked[path].blocks):
+        with_floats.update(
+            name for name in types.keys() - with_floats if name in members and members[name].has(FRACTION)
+        )
     narrow = {name: of for name, of in types.items() if of.is_narrow or (of.has_json and name in with_floats)}
     # What could not be read once has been reported.
     return {path: _unfit_values(entries[path], narrow) for path in paths if narrow and not looked[path].gap}
