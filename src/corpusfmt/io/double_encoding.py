@@ -32,8 +32,7 @@ _EXCERPT = 150
 _WITHOUT_ASCII = bytes(byte if byte >= 0x80 else ord(" ") for byte in range(256))
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
-# A line feed in a JSON string is written in one of two ways.
-_LINE_FEED, _OTHER_LINE_FEED = rb"\n", re.compile(rb"\\u000[aA]")
+_LINE_FEED = rb"\n"
 _BACKSLASH = ord("\\")
 _decode = msgspec.json.Decoder(str).decode
 
@@ -137,9 +136,6 @@ def suspect_lines(data: bytes, *, escaped: bool = False) -> Iterator[tuple[int, 
 
 def suspect_lines_of_json(text: bytes) -> Iterator[bytes]:
     """Yield the lines of a text that `repair` may change, given the text as a JSON string: only these are decoded."""
-    if _OTHER_LINE_FEED.search(text):
-        yield from (line for _, _, line in suspect_lines(_decode(text).encode()))
-        return
     start, end = 1, len(text) - 1
     place = double_encoding_at(text, start, True)
     while place >= 0:
@@ -150,11 +146,21 @@ def suspect_lines_of_json(text: bytes) -> Iterator[bytes]:
         while (after := text.find(_LINE_FEED, after, end)) >= 0 and _is_escaped(text, after):
             after += 1
         stop = end if after < 0 else after
-        line = _decode(b'"%s"' % text[start if before < 0 else before + len(_LINE_FEED) : stop]).encode()
-        if double_encoding_at(line, 0, False) >= 0:
-            yield line
+        decoded = _decode(b'"%s"' % text[start if before < 0 else before + len(_LINE_FEED) : stop])
+        # Several lines, if line feeds are written in another way.
+        yield from (line for _, _, line in suspect_lines(decoded.encode()))
         start = min(stop + len(_LINE_FEED), end)
         place = double_encoding_at(text, start, True)
+
+
+def json_string_around(data: bytes, place: int) -> bytes:
+    """Return the JSON string that a place is inside of, with its quotation marks."""
+    start, end = data.rfind(b'"', 0, place), data.find(b'"', place)
+    while _is_escaped(data, start):
+        start = data.rfind(b'"', 0, start)
+    while _is_escaped(data, end):
+        end = data.find(b'"', end + 1)
+    return data[start : end + 1]
 
 
 def _is_escaped(text: bytes, place: int) -> bool:

@@ -106,13 +106,6 @@ def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
 
 
-def clean_text(line: bytes) -> bytes:
-    """Return the text of a row that a glance, native because it had suspects, has shown to be clean."""
-    found = _native.texts(line, True, b"", b"", bytearray())
-    assert found is not None
-    return found[0]
-
-
 def glance_at_attributes(data: bytes, start: int = 0, room: int = UNSAMPLED) -> CleanAttributes | None:
     """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
 

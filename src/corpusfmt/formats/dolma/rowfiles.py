@@ -15,7 +15,6 @@ from corpusfmt.formats.dolma.glance import (
     PIECE,
     UNSAMPLED,
     DocumentsGlance,
-    clean_text,
     glance_at_attributes,
     glance_at_documents,
 )
@@ -26,7 +25,7 @@ from corpusfmt.formats.dolma.rows import (
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import json_of, report_encoded_text
+from corpusfmt.formats.general import json_of, report_text_around
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import judged_row
 from corpusfmt.io.lines import Block, LongLine, Run, first_run
@@ -252,7 +251,7 @@ def _judge_suspects(rows: Block, clean: DocumentsGlance, file: DolmaFile, judge:
             continue
         run = first_run(rows, rows.line + row, rows.data.rfind(b"\n", 0, place) + 1)
         at = Location(file.path, run.line, run.byte, pointer=pointer("text"), record=clean.ids[row])
-        report_encoded_text(clean_text(run.data), at, judge, run.count)
+        report_text_around(rows.data, place, at, judge, run.count)
         after = row + run.count
 
 
