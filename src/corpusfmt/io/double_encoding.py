@@ -14,7 +14,7 @@ from functools import lru_cache
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.scan import double_encoding_at
+from corpusfmt.io.scan import count_lines, double_encoding_at
 
 # Windows-1252 where it differs from Latin-1; its five undefined bytes are decoded as Latin-1.
 _READ_FROM = {ord(bytes([byte]).decode("cp1252", "replace")): byte for byte in range(0x80, 0xA0)}
@@ -29,7 +29,7 @@ _EVIDENCE = re.compile(
 )
 _MOST_ROUNDS = 4
 _EXCERPT = 150
-_WITHOUT_ASCII = bytes(byte if byte >= 0x80 else ord(" ") for byte in range(256))
+_BEYOND_ASCII = 0x80
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
 _LINE_FEED = rb"\n"
@@ -64,9 +64,19 @@ def repair(line: str) -> Repair | None:
 
 def is_garbled(line: bytes) -> bool:
     """Return whether `repair` would change a line in UTF-8, which is much faster to know."""
-    beyond_ascii = line.translate(_WITHOUT_ASCII).split()
-    if max(map(len, beyond_ascii)) <= _LONGEST_REMEMBERED and sum(map(_is_evidence, beyond_ascii)) > 1:
-        return True
+    is_evident = False
+    place = double_encoding_at(line, 0, False)
+    while place >= 0:
+        start = end = place
+        while start and line[start - 1] >= _BEYOND_ASCII:
+            start -= 1
+        while end < len(line) and line[end] >= _BEYOND_ASCII:
+            end += 1
+        if end - start <= _LONGEST_REMEMBERED and _is_evidence(line[start:end]):
+            if is_evident:
+                return True
+            is_evident = True
+        place = double_encoding_at(line, end, False)
     return _undone(line.decode("utf-8", "replace")) is not None
 
 
@@ -128,7 +138,7 @@ def suspect_lines(data: bytes, *, escaped: bool = False) -> Iterator[tuple[int, 
         end = data.find(b"\n", place)
         if end < 0:
             end = len(data)
-        number += data.count(b"\n", counted, start)
+        number += count_lines(data[counted:start])
         counted = start
         yield number, start, data[start:end]
         place = double_encoding_at(data, end, escaped)
