@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
 
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
@@ -25,7 +25,7 @@ from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
 from corpusfmt.io.lines import Block, blocks
 from corpusfmt.io.loading import FRACTION, Seen
 from corpusfmt.io.looking import Look, Looked, decode_row
-from corpusfmt.io.ondisk import Blocks, ByName
+from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem
@@ -34,6 +34,7 @@ from corpusfmt.rules import Judge
 # The builder of Markdown and TOML.
 _TASKS = "harbor"
 _IN_CARD = "list the data files in the `configs` of a card"
+_ONCE = "rename the file, or list it once in the card"
 
 
 #: Looks at files, in any process; they are given in the order of their paths.
@@ -118,24 +119,33 @@ def _guessed(paths: Sequence[str], judge: Judge) -> Sequence[Table]:
 
 
 def _judge_files(tables: Sequence[Table], documents: Sequence[str], filled: Sequence[str], judge: Judge) -> None:
-    wanted = set(documents)
-    loaded: set[str] = set()
+    wanted = sorted(documents)
+    loaded: list[str] = []
     sides: set[str] = set()
     for table in tables:
-        counted = Counter(path for own in table.splits.values() for path in own)
-        loaded |= counted.keys()
-        if not counted.keys().isdisjoint(wanted):
-            sides |= counted.keys() - wanted
-        for path in sorted(path for path, times in counted.items() if times > 1):
-            message = f"the file is read {counted[path]} times{_in(table)}"
-            judge.report(LOADED_TWICE, Problem(message, Location(path), "rename the file, or list it once in the card"))
-    if wanted and loaded and wanted.isdisjoint(loaded):
-        sides |= loaded
+        read = sorted(path for own in table.splits.values() for path in own)
+        loaded += read
+        if any(is_wanted for _, is_wanted in _are_in(read, wanted)):
+            sides.update(path for path, is_wanted in _are_in(read, wanted) if not is_wanted)
+        for path, times in ((path, sum(1 for _ in same)) for path, same in groupby(read)):
+            if times > 1:
+                problem = Problem(f"the file is read {times} times{_in(table)}", Location(path), _ONCE)
+                judge.report(LOADED_TWICE, problem)
+    loaded.sort()
+    if wanted and not any(is_wanted for _, is_wanted in _are_in(loaded, wanted)):
+        sides.update(loaded)
     for path in sorted(sides):
         problem = Problem("the file is read as rows, and is not data", Location(path), _IN_CARD)
         judge.report(SIDE_FILE_LOADED, problem)
-    for path in sorted(wanted.intersection(filled) - loaded):
+    left = {path for path, is_loaded in _are_in(wanted, loaded) if not is_loaded}
+    for path in sorted(left.intersection(filled)):
         judge.report(DATA_NOT_LOADED, Problem("the file is not read", Location(path), _IN_CARD))
+
+
+def _are_in(paths: Sequence[str], others: Sequence[str]) -> Iterator[tuple[str, bool]]:
+    """Yield paths with whether they are among others; both are in order, of which sets would take ten times the memory."""
+    for path, _, other in joined(zip(paths, paths, strict=True), zip(others, others, strict=True)):
+        yield path, other is not None
 
 
 def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
