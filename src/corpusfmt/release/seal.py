@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
@@ -16,10 +16,11 @@ from corpusfmt.engine.validate import Examined, Profiles, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.paths import entry_of, refuse_remote
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish_bytes, publish_pieces
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.listed import listed, rules_of
 from corpusfmt.manifest.model import (
@@ -83,18 +84,18 @@ def seal(
     release = examined.release
     if release is None or examined.report.has_gaps:
         raise _unfinished(examined)
-    sealed, data = _sealed(examined, release, before)
+    sealed = _sealed(examined, release, before)
     judge = judge_of(options)
     judge_entries(sealed, release.found.files.values(), named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
-    written = statements_of(sealed, data, examined.report, options.grading) if attest else {}
-    gone = outdated(release.root, sealed, data)
+    digest = _digest_of(sealed)
+    written = statements_of(sealed, digest, examined.report, options.grading) if attest else {}
+    gone = outdated(release.root, sealed, digest)
     if signer is not None:
-        written = vouchers(release.root, sealed, data, written, gone, signer)
+        written = vouchers(release.root, sealed, digest, written, gone, signer)
     for name in gone:
         (root / name).unlink()
-    for name, content in {NAME: data, **written}.items():
-        publish_bytes(root / name, content)
+    _publish(root, sealed, written)
     judge = judge_of(options)
     check_claims(release.root, sealed, judge)
     examined.report.tally.merge(judge.tally)
@@ -107,13 +108,30 @@ def seal(
     return examined.report
 
 
-def _sealed(examined: Examined, release: Release, before: Manifest | None) -> tuple[Manifest, bytes]:
-    """Return the manifest of a corpus, and its bytes."""
+def _sealed(examined: Examined, release: Release, before: Manifest | None) -> Manifest:
+    """Return the manifest of a corpus."""
     files = _listed(examined, release)
-    made_of = _made_of(before, files)
-    rules = rules_of(examined.format, examined.version)
-    data = b"".join(pieces_of(files, made_of, examined.format, examined.version, rules))
-    return Manifest(Head(SCHEMA, tree_of(files.items()), examined.format, examined.version), files, made_of), data
+    head = Head(SCHEMA, tree_of(files.items()), examined.format, examined.version)
+    return Manifest(head, files, _made_of(before, files))
+
+
+def _publish(root: Path, sealed: Manifest, written: Mapping[str, bytes]) -> None:
+    publish_pieces(root / NAME, _pieces_of(sealed))
+    for name, content in written.items():
+        publish_bytes(root / name, content)
+
+
+def _pieces_of(sealed: Manifest) -> Iterator[bytes]:
+    """Yield the manifest in its written form, which may be too large for memory."""
+    name, version = sealed.head.format, sealed.head.version
+    return pieces_of(sealed.files, sealed.whole, name, version, rules_of(name, version))
+
+
+def _digest_of(sealed: Manifest) -> str:
+    digest = sha256()
+    for piece in _pieces_of(sealed):
+        digest.update(piece)
+    return digest.hexdigest()
 
 
 def _folder(path: str | Path) -> Path:

@@ -19,8 +19,8 @@ from corpusfmt.rules import Grading, Judge
 _STATEMENTS = (PROVENANCE, VERIFICATION)
 
 
-def statements_of(manifest: Manifest, data: bytes, report: Report, grading: Grading) -> dict[str, bytes]:
-    """Return the statements about a release by the name of their file; `data` is its manifest, `report` that of its check."""
+def statements_of(manifest: Manifest, digest: str, report: Report, grading: Grading) -> dict[str, bytes]:
+    """Return the statements about a release by the name of their file; `digest` is that of its manifest, `report` that of its check."""
     fmt, _ = named_format(report.format)
     known = {rule.code: rule for rule in (*fmt.rules, *RULES)}
     rules = {code: grading.judged(rule, report.version, "")[0] or "ignored" for code, rule in known.items()}
@@ -29,22 +29,20 @@ def statements_of(manifest: Manifest, data: bytes, report: Report, grading: Grad
         PROVENANCE: provenance(manifest),
         VERIFICATION: verification(manifest, report, profiles, rules),
     }
-    digest = hashlib.sha256(data).hexdigest()
     return {name: statement(name, manifest, digest, predicate) for name, predicate in made.items()}
 
 
-def outdated(folder: Entry, manifest: Manifest, data: bytes) -> list[str]:
+def outdated(folder: Entry, manifest: Manifest, digest: str) -> list[str]:
     """Return the statements and the signature in a folder that are about other bytes of its manifest."""
     claims = check_claims(folder, manifest, _any_judge())
     vouching: dict[str, Statement | Bundle] = {**claims.statements}
     if claims.bundle is not None:
         vouching[SIGNATURE] = claims.bundle
-    digest = hashlib.sha256(data).hexdigest()
     return [name for name, each in vouching.items() if each.digests.get(NAME, digest) != digest]
 
 
 def vouchers(
-    folder: Entry, manifest: Manifest, data: bytes, statements: dict[str, bytes], gone: Collection[str], signer: Signer
+    folder: Entry, manifest: Manifest, digest: str, statements: dict[str, bytes], gone: Collection[str], signer: Signer
 ) -> dict[str, bytes]:
     """Return the files that sign a release, its manifest and the statements about it, except those that are to be `gone`.
 
@@ -56,7 +54,9 @@ def vouchers(
     names = [name for name in _STATEMENTS if name not in made and name not in gone]
 
     def digest_of(path: str) -> str | None:
-        written = data if path == NAME else made.get(path)
+        if path == NAME:
+            return digest
+        written = made.get(path)
         return hashlib.sha256(written).hexdigest() if written is not None else there(path)
 
     judge = _any_judge()
@@ -64,7 +64,7 @@ def vouchers(
     for each in judge.tally.findings:
         raise UsageError(f"{each.location}: {each.message}: add --attest, or remove the statement, and seal again")
     signed = {path: each.sha256 for path, each in manifest.files.items()}
-    signed |= {name: digest for name in (NAME, *made, *names) if (digest := digest_of(name))}
+    signed |= {name: found for name in (NAME, *made, *names) if (found := digest_of(name))}
     return made | {SIGNATURE: signer.bundle(signed, {SIGNATURE, *_ignored(folder)})}
 
 
