@@ -69,6 +69,7 @@ WAYS = {
     "OSCAR to Dolma": ("oscar", "dolma"),
     "Dolma to OSCAR": ("dolma", "oscar"),
     "JSON Lines to Dolma": ("rows", "dolma"),
+    "JSON Lines to OSCAR": ("rows", "oscar"),
 }
 
 
