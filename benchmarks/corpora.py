@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import random
+import re
 import shutil
 import sys
 import unicodedata
@@ -19,6 +20,7 @@ import uuid
 import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from hashlib import sha256
 from itertools import accumulate, count
 from pathlib import Path
@@ -51,6 +53,7 @@ SIXTEEN = [
 # What a million characters of crawled text contain: carriage returns, control characters, and words that are not NFC.
 DIRT = {"\r": 9, "\x02": 12, "\x0b": 6, "cafe\u0301": 46, "\u212bngstr\u00f6m": 23, "\u0915\u093c\u0915": 23}
 ALL = "every language"
+RECORD_ID = re.compile(rb"<urn:uuid:[0-9a-f]{4}")
 
 Compress = Callable[[], Any]
 
@@ -432,22 +435,33 @@ def coined(one: str, other: str, rng: random.Random) -> str:
 
 
 def multiplied(root: Path, target: Path, times: int) -> None:
-    """Write a release of which each part is there so many times: as links, Dolma documents with sources of their own."""
+    """Write a release of which each part is there so many times: its text as links, with ids or sources of their own."""
     for path in sorted(each for each in root.rglob("*") if each.is_file()):
         folder = target / path.parent.relative_to(root)
         folder.mkdir(parents=True, exist_ok=True)
         stem, _, suffix = path.name.partition(".")
         for number in range(times):
+            again = folder / path.name.replace("_part_1.", f"_part_{number + 1}.")
             if path.name.endswith("_sha256.txt"):
-                lines = path.read_text().splitlines()
-                with (folder / path.name).open("a") as file:
-                    file.writelines(f"{line.replace('_part_1.', f'_part_{number + 1}.')}\n" for line in lines)
+                names = [
+                    line.split()[1].replace("_part_1.", f"_part_{number + 1}.")
+                    for line in path.read_text().splitlines()
+                ]
+                with again.open("a") as file:
+                    file.writelines(f"{sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in names)
+            elif "_meta_part_" in stem:
+                _copy(path, again, partial(RECORD_ID.sub, b"<urn:uuid:%04x" % number))
             elif "_part_" in stem:
-                os.link(path, folder / f"{stem.replace('_part_1', f'_part_{number + 1}')}.{suffix}")
+                os.link(path, again)
             elif suffix == "jsonl.gz":
-                again = Packed(folder / f"{stem}-{number}.{suffix}", quickly)
-                with gzip.open(path) as file_:
-                    again.write(file_.read().replace(b'"common-crawl"', b'"common-crawl-%d"' % number))
-                again.close()
+                source = partial(re.compile(b'"common-crawl"').sub, b'"common-crawl-%d"' % number)
+                _copy(path, folder / f"{stem}-{number}.{suffix}", source)
             else:
                 shutil.copyfile(path, folder / f"{stem}-{number}.{suffix}")
+
+
+def _copy(path: Path, target: Path, change: Callable[[bytes], bytes]) -> None:
+    packed = Packed(target, quickly)
+    with gzip.open(path) as file:
+        packed.write(change(file.read()))
+    packed.close()
