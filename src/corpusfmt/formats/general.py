@@ -292,13 +292,6 @@ def report_json_text(text: bytes, at: Location, judge: Judge, times: int = 1) ->
     _report_lines(suspect_lines_of_json(text), at, judge, times)
 
 
-def report_text_around(data: bytes, place: int, at: Location, judge: Judge, times: int = 1) -> None:
-    """Report the same of the string in JSON that a place is inside of."""
-    from corpusfmt.io.double_encoding import json_string_around  # noqa: PLC0415 - few texts come so far
-
-    report_json_text(json_string_around(data, place), at, judge, times)
-
-
 def _report_lines(lines: Iterable[bytes], at: Location, judge: Judge, times: int) -> None:
     from corpusfmt.io.double_encoding import Repair, is_garbled, repair  # noqa: PLC0415 - few texts come so far
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-import msgspec
 from msgspec import Struct
 
+from corpusfmt.io.jsonlines import decode_text, is_escaped
 from corpusfmt.io.scan import count_lines, double_encoding_at
 
 # Windows-1252 where it differs from Latin-1; its five undefined bytes are decoded as Latin-1.
@@ -33,8 +33,6 @@ _BEYOND_ASCII = 0x80
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
 _LINE_FEED = rb"\n"
-_BACKSLASH = ord("\\")
-_decode = msgspec.json.Decoder(str).decode
 
 
 class Repair(Struct, frozen=True):
@@ -150,31 +148,14 @@ def suspect_lines_of_json(text: bytes) -> Iterator[bytes]:
     place = double_encoding_at(text, start, True)
     while place >= 0:
         before = place
-        while (before := text.rfind(_LINE_FEED, start, before)) >= 0 and _is_escaped(text, before):
+        while (before := text.rfind(_LINE_FEED, start, before)) >= 0 and is_escaped(text, before):
             pass
         after = place
-        while (after := text.find(_LINE_FEED, after, end)) >= 0 and _is_escaped(text, after):
+        while (after := text.find(_LINE_FEED, after, end)) >= 0 and is_escaped(text, after):
             after += 1
         stop = end if after < 0 else after
-        decoded = _decode(b'"%s"' % text[start if before < 0 else before + len(_LINE_FEED) : stop])
+        decoded = decode_text(b'"%s"' % text[start if before < 0 else before + len(_LINE_FEED) : stop])
         # Several lines, if line feeds are written in another way.
         yield from (line for _, _, line in suspect_lines(decoded.encode()))
         start = min(stop + len(_LINE_FEED), end)
         place = double_encoding_at(text, start, True)
-
-
-def json_string_around(data: bytes, place: int) -> bytes:
-    """Return the JSON string that a place is inside of, with its quotation marks."""
-    start, end = data.rfind(b'"', 0, place), data.find(b'"', place)
-    while _is_escaped(data, start):
-        start = data.rfind(b'"', 0, start)
-    while _is_escaped(data, end):
-        end = data.find(b'"', end + 1)
-    return data[start : end + 1]
-
-
-def _is_escaped(text: bytes, place: int) -> bool:
-    first = place
-    while text[first - 1] == _BACKSLASH:
-        first -= 1
-    return (place - first) % 2 == 1

@@ -24,14 +24,15 @@ _LEVELS = 6
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OPEN, _CLOSE = b"{}"
-_QUOTE = ord('"')
+_QUOTE, _BACKSLASH = ord('"'), ord("\\")
 
 #: A text as a JSON string, as msgspec encodes it.
 EncodedText = msgspec.Raw
 # Escapes that msgspec does not write.
 _ODD_ESCAPE = re.compile(rb'\\(?!u00(?:0[0-7bef]|1[0-9a-f]))[^bfnrt"\\]')
 _decode_raw_lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
-_decode_text = msgspec.json.Decoder(str).decode
+#: Decodes a JSON string.
+decode_text = msgspec.json.Decoder(str).decode
 _encoder = msgspec.json.Encoder()
 
 
@@ -122,12 +123,30 @@ def encoded_texts(texts: list[EncodedText], data: bytes) -> list[EncodedText]:
 
 
 def _encoded_again(text: EncodedText) -> EncodedText:
-    return EncodedText(_encoder.encode(_decode_text(text)))
+    return EncodedText(_encoder.encode(decode_text(text)))
 
 
 def decoded_text(text: str | EncodedText) -> str:
     """Return a text that may be encoded."""
-    return text if isinstance(text, str) else _decode_text(text)
+    return text if isinstance(text, str) else decode_text(text)
+
+
+def json_string_around(data: bytes, place: int) -> bytes:
+    """Return the JSON string that a place is inside of, with its quotation marks."""
+    start, end = data.rfind(b'"', 0, place), data.find(b'"', place)
+    while is_escaped(data, start):
+        start = data.rfind(b'"', 0, start)
+    while is_escaped(data, end):
+        end = data.find(b'"', end + 1)
+    return data[start : end + 1]
+
+
+def is_escaped(text: bytes, place: int) -> bool:
+    """Return whether an odd number of backslashes precedes a place."""
+    first = place
+    while text[first - 1] == _BACKSLASH:
+        first -= 1
+    return (place - first) % 2 == 1
 
 
 def _one_each_line(data: bytes, values: int) -> bool:

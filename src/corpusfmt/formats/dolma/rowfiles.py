@@ -25,9 +25,10 @@ from corpusfmt.formats.dolma.rows import (
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
-from corpusfmt.formats.general import json_of, report_text_around
+from corpusfmt.formats.general import json_of, report_json_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import judged_row
+from corpusfmt.io.jsonlines import json_string_around
 from corpusfmt.io.lines import Block, LongLine, Run, first_run
 from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import Entry
@@ -251,7 +252,7 @@ def _judge_suspects(rows: Block, clean: DocumentsGlance, file: DolmaFile, judge:
             continue
         run = first_run(rows, rows.line + row, rows.data.rfind(b"\n", 0, place) + 1)
         at = Location(file.path, run.line, run.byte, pointer=pointer("text"), record=clean.ids[row])
-        report_text_around(rows.data, place, at, judge, run.count)
+        report_json_text(json_string_around(rows.data, place), at, judge, run.count)
         after = row + run.count
 
 
