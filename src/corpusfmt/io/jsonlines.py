@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Meta
 
 from corpusfmt.io.scan import count_quotes, is_utf8
-from corpusfmt.io.text import StrictJson, has_too_many_values, strict_json
+from corpusfmt.io.text import MOST_VALUES, StrictJson, has_too_many_values, strict_json
 
 #: Integers that all readers accept; those up to 2**64 - 1 are valid, too, but take the slow path through the rules.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -64,13 +64,14 @@ def may_lose_digits(data: bytes) -> bool:
 
 def strict_row(line: bytes) -> StrictJson:
     """Return what `strict_json` does, decoded in C where nothing is in doubt. Raises as that does."""
-    try:
-        if not has_too_many_values(line) and not may_lose_digits(line):
+    # A longer one may have too many values, and what it decodes to would be in memory twice.
+    if len(line) <= MOST_VALUES and not may_lose_digits(line):
+        try:
             value = decode_plain(line)
             if count_quotes(_encoder.encode(value)) == count_quotes(line):
                 return StrictJson(value)
-    except UNDECODABLE:
-        pass
+        except UNDECODABLE:
+            pass
     return strict_json(line)
 
 
