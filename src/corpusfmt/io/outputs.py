@@ -210,7 +210,7 @@ class StorePath(Struct, frozen=True):
                     store.served.pipe_file(place, source)
             except FileNotFoundError as error:
                 # Of an upload in parts whose last answer was lost, nothing is left to be completed.
-                raise ConnectionError(str(error)) if "multipart upload" in str(error) else error from error
+                raise ConnectionError(str(error)) if _UPLOAD_IS_GONE.search(str(error)) else error from error
 
         try:
             persistently(f"put {self.url}", attempt)
@@ -229,6 +229,8 @@ class StorePath(Struct, frozen=True):
 
 #: A local path, or one in a store.
 Place = Path | StorePath
+# How stores call it, in two of their answers.
+_UPLOAD_IS_GONE = re.compile("multipart upload|specified upload")
 
 
 def _is_there_already(error: OSError) -> bool:
