@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable
 from io import BytesIO
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -59,8 +59,10 @@ def written(writer: Writer[Any], items: Iterable[Any]) -> tuple[list[FileFacts],
 @pytest.mark.parametrize("name", ["oscar-1.1", "oscar-1.0", "dolma"])
 @given(st.lists(st.lists(stored(), min_size=1, max_size=4), min_size=1, max_size=3))
 @examples(100)
-def test_documents_written_together_become_the_same_bytes(name: str, documents: list[list[StoredDocument]]) -> None:
-    form, output = form_of(name), Output(name)  # type: ignore[arg-type]
+def test_documents_written_together_become_the_same_bytes(
+    name: Literal["oscar-1.1", "oscar-1.0", "dolma"], documents: list[list[StoredDocument]]
+) -> None:
+    form, output = form_of(name), Output(name)
     options = form.writer, form.source, "de"
     together = (item for some in documents for item in items_at_once(*options, some, output, ()))
     alone = (item for some in documents for item in items_of(*options, some, output, ()))

@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
+from types import GenericAlias
 from typing import Any, TypeVar
 
 import msgspec
@@ -260,7 +261,7 @@ def pack_language(task: PackTask) -> Converted:
 
 
 def _restored(task: PackTask, writer: Writer[T], result: Converted) -> Iterator[T | Batch]:
-    decode = msgspec.msgpack.Decoder(list[writer.kind]).decode  # type: ignore[name-defined]
+    decode = msgspec.msgpack.Decoder(GenericAlias(list, (writer.kind,))).decode
     for path in task.containers:
         for section in stored_sections(path, task.folder):
             items = decode(section)

@@ -29,7 +29,7 @@ _EVIDENCE = re.compile(
 )
 _MOST_ROUNDS = 4
 _EXCERPT = 150
-_BEYOND_ASCII = 0x80
+_BEYOND_ASCII, _AT_THE_END = re.compile(rb"[\x80-\xff]+"), re.compile(rb"[\x80-\xff]+\Z")
 # The same runs recur.
 _LONGEST_REMEMBERED = 64
 _LINE_FEED = rb"\n"
@@ -65,16 +65,15 @@ def is_garbled(line: bytes) -> bool:
     is_evident = False
     place = double_encoding_at(line, 0, False)
     while place >= 0:
-        start = end = place
-        while start and line[start - 1] >= _BEYOND_ASCII:
-            start -= 1
-        while end < len(line) and line[end] >= _BEYOND_ASCII:
-            end += 1
-        if end - start <= _LONGEST_REMEMBERED and _is_evidence(line[start:end]):
+        after = _BEYOND_ASCII.match(line, place)
+        assert after is not None
+        before = _AT_THE_END.search(line, max(place - _LONGEST_REMEMBERED, 0), place)
+        run = (before[0] if before else b"") + after[0]
+        if len(run) <= _LONGEST_REMEMBERED and _is_evidence(run):
             if is_evident:
                 return True
             is_evident = True
-        place = double_encoding_at(line, end, False)
+        place = double_encoding_at(line, after.end(), False)
     return _undone(line.decode("utf-8", "replace")) is not None
 
 

@@ -233,8 +233,11 @@ def _with_record(text: bytes, lines: int, record: Json, tail: bytes = _TAIL) -> 
 
 
 def _item(document: Document) -> Item[OscarText]:
-    losses = {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {}
-    return Item(_with_record(*_parts_of(document)), losses)
+    return Item(_with_record(*_parts_of(document)), _lost_sets(document))
+
+
+def _lost_sets(document: Document) -> dict[str, int]:
+    return {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {}
 
 
 def _parts_of(document: Document) -> tuple[bytes, int, Json, bytes]:
@@ -336,7 +339,7 @@ def _item_without_metadata(document: Document) -> Item[OscarText]:
     """Return a document for 1.0, which keeps only the text."""
     own = provenance_of(document)
     text, lines, record, _ = _parts_of(document)
-    losses = {"attribute sets": len(document.attribute_rows)} if document.attribute_rows else {}
+    losses = _lost_sets(document)
     if own.get("synthetic_id") is not True or changes(document, own):
         losses["metadata"] = 1
     if BLANK_LINES_HEADER in record["headers"]:
@@ -376,33 +379,31 @@ def _loaded(path: str) -> Loaded | None:
     return Loaded("metadata", "", rows) if path.endswith(".jsonl.gz") else None
 
 
-OSCAR_1_1 = Writer(
-    item=_item,
+_writer = partial(
+    Writer[OscarText],
     open_part=PartWriter,
-    names=partial(_names, metadata=True),
     by_language=True,
     folder=str,
     seal=_seal,
     loaded=_loaded,
-    crawled=partial(_crawled, metadata=True),
-    crawled_together=_crawled_together,
     text_bytes=_text_bytes,
     kind=OscarText,
+)
+OSCAR_1_1 = _writer(
+    item=_item,
+    names=partial(_names, metadata=True),
+    crawled=partial(_crawled, metadata=True),
+    crawled_together=_crawled_together,
     together=_together,
     of_rows=_of_rows,
     batch=RowBlock,
     add_batch=PartWriter.add_batch,
 )
-_TEXT_ALONE = replace(
-    OSCAR_1_1,
+_TEXT_ALONE = _writer(
     item=_item_without_metadata,
     names=partial(_names, metadata=False),
     stem_kept=_stem_kept,
     crawled=partial(_crawled, metadata=False),
-    crawled_together=lambda _texts, _headers: None,
     line=_line,
-    together=iter,
-    of_rows=lambda _rows, _name: None,
-    batch=None,
 )
 OSCAR_1_0 = replace(_TEXT_ALONE, deduplicated=replace(_TEXT_ALONE, names=_names_deduplicated))

@@ -70,9 +70,8 @@ def _readable(kind: Any) -> Any:
         fields = [(field.name, _readable(field.type)) for field in kind]
         names = {name for name, _ in fields}
         return pa.struct(fields) if len(names) == len(fields) and all(inner for _, inner in fields) else None
-    if str(kind) == "string_view":
-        return pa.string()
-    if types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind) or types.is_decimal(kind):
+    is_time = types.is_date(kind) or types.is_time(kind) or types.is_timestamp(kind)
+    if is_time or types.is_decimal(kind) or str(kind) == "string_view":
         return pa.string()
     if types.is_string(kind) or types.is_large_string(kind):
         return kind

@@ -15,7 +15,7 @@ from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records
 from corpusfmt.formats.rows.writing import encoded
 from corpusfmt.io.lines import Block, LongLine, Run, first_run, runs
-from corpusfmt.io.scan import count_lines, double_encoding_at
+from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge, RuleSet
 
@@ -117,15 +117,16 @@ class Fit(Struct):
 
     def suspects(self) -> Iterator[tuple[Run, Json]]:
         """Yield the lines in which a text may be encoded twice, with the row on each."""
-        data, line, counted = self.lines.data, self.lines.line, 0
-        place = double_encoding_at(data, 0, True)
-        while place >= 0:
-            start = data.rfind(b"\n", 0, place) + 1
-            line += count_lines(data[counted:start])
-            run = first_run(self.lines, line, start)
-            yield run, self.rows[line - self.lines.line]
-            counted = start
-            place = double_encoding_at(data, start + run.count * (len(run.data) + 1), True)
+        if double_encoding_at(self.lines.data, 0, True) < 0:
+            return
+        from corpusfmt.io.double_encoding import suspect_lines  # noqa: PLC0415 - few texts come so far
+
+        after = 0
+        for number, start, _ in suspect_lines(self.lines.data, escaped=True):
+            if number >= after:
+                run = first_run(self.lines, self.lines.line + number, start)
+                yield run, self.rows[number]
+                after = number + run.count
 
 
 def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[Fit | Run | LongLine]:

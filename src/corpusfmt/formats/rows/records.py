@@ -152,20 +152,18 @@ class Records(ABC):
 
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
-        apart = self._apart(data) if self.options.encoded_texts else None
-        if apart is not None:
-            texts, rows = apart
-            return self._together(encoded_texts(texts, data), rows, data)
-        found = decoded_lines(_decode, data)
-        return None if found is None else self._together([row.pop(self.text, None) for row in found], found, data)
+        if self.options.encoded_texts and self.leaves_texts:
+            apart = texts_apart(_decode, data, self.text)
+            return None if apart is None else self._together(encoded_texts(apart[0], data), apart[1], data)
+        rows = decoded_lines(_decode, data)
+        return None if rows is None else self._together([row.pop(self.text, None) for row in rows], rows, data)
 
     def passed(self, data: bytes) -> list[Json] | None:
         """Return the same, with texts as they are encoded where nothing needs them."""
-        apart = self._apart(data)
-        return self.fit(data) if apart is None else self._together(*apart, data)
-
-    def _apart(self, data: bytes) -> tuple[list[EncodedText], list[Json]] | None:
-        return texts_apart(_decode, data, self.text) if self.leaves_texts else None
+        if not self.leaves_texts:
+            return self.fit(data)
+        apart = texts_apart(_decode, data, self.text)
+        return None if apart is None else self._together(*apart, data)
 
     def _together(self, texts: Sequence[Any], rows: list[Json], data: bytes) -> list[Json] | None:
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
