@@ -43,13 +43,17 @@ inline Character character_at(const unsigned char* at, const unsigned char* end)
     return {};
 }
 
+// The code unit that four hexadecimal digits represent; negative if one is not such a digit.
+inline int unit_at(const char* digits) {
+    unsigned unit = 0;
+    return std::from_chars(digits, digits + 4, unit, 16).ptr == digits + 4 ? static_cast<int>(unit) : -1;
+}
+
 // The character of a JSON escape at a position.
 inline Character escaped_character_at(const unsigned char* at, const unsigned char* end) {
-    constexpr size_t kLength = 6;
-    if (static_cast<size_t>(end - at) < kLength || at[0] != '\\' || at[1] != 'u') return {};
-    const auto* const digits = reinterpret_cast<const char*>(at + 2);
-    uint32_t point = 0;
-    return std::from_chars(digits, digits + 4, point, 16).ptr == digits + 4 ? Character{byte_read_as(point), kLength} : Character{};
+    const bool is_escape = end - at >= 6 && at[0] == '\\' && at[1] == 'u';
+    const int point = is_escape ? unit_at(reinterpret_cast<const char*>(at + 2)) : -1;
+    return point < 0 ? Character{} : Character{byte_read_as(static_cast<uint32_t>(point)), 6};
 }
 
 // Whether a character was decoded from a lead byte of UTF-8 and does not occur there in real text: see double_encoding.py.
@@ -74,34 +78,37 @@ bool is_double_encoded(const unsigned char* begin, const unsigned char* at, cons
 }
 
 // Whether the character at a position needs a closer check, which is rare. Reads `kLookAhead` bytes.
-constexpr size_t kLookAhead = 7;
+constexpr ptrdiff_t kLookAhead = 7, kUsualBlock = 64;
 constexpr bool is_suspect(const unsigned char* at) { return (at[0] == kDoubleEncodedLead) & (at[2] >= 0xC2) & (at[2] != kDoubleEncodedLead); }
 constexpr bool is_suspect_escape(const unsigned char* at) {
     return (at[0] == '\\') & (at[3] == '0') & ((at[4] | 0x20) >= 'c') & (at[6] == '\\');
 }
 
+// The start of the first block in which a character needs that, or of what is left.
+template <bool kEscaped>
+CORPUSFMT_WIDE const unsigned char* after_usual_blocks(const unsigned char* at, const unsigned char* end) {
+    for (; end - at >= kUsualBlock + kLookAhead; at += kUsualBlock) {
+        unsigned char any = 0;
+        for (ptrdiff_t place = 0; place < kUsualBlock; ++place) {
+            any |= static_cast<unsigned char>(is_suspect(at + place) | (kEscaped && is_suspect_escape(at + place)));
+        }
+        if (any) break;
+    }
+    return at;
+}
+
 // The first position from `start` on where text may be UTF-8 that was read as Windows-1252 and encoded again, or none.
 template <bool kEscaped>
 std::optional<size_t> double_encoding_at(std::string_view data, size_t start) {
-    constexpr size_t kBlock = 64;
     const unsigned char* const begin = bytes_of(data);
     const unsigned char* const end = begin + data.size();
     for (const unsigned char* at = begin + std::min(start, data.size()); at < end;) {
-        size_t count = static_cast<size_t>(end - at);
-        if (count >= kBlock + kLookAhead) {
-            count = kBlock;
-            unsigned char any = 0;
-            for (size_t place = 0; place < kBlock; ++place) {
-                any |= static_cast<unsigned char>(is_suspect(at + place) | (kEscaped && is_suspect_escape(at + place)));
-            }
-            if (!any) count = 0;
+        at = after_usual_blocks<kEscaped>(at, end);
+        for (const unsigned char* const stop = at + std::min(end - at, kUsualBlock + kLookAhead); at < stop; ++at) {
+            const bool found = *at == kDoubleEncodedLead ? is_double_encoded(begin, at, end, character_at)
+                               : kEscaped && *at == '\\' && is_double_encoded(begin, at, end, escaped_character_at);
+            if (found) return static_cast<size_t>(at - begin);
         }
-        for (size_t place = 0; place < count; ++place) {
-            const bool found = at[place] == kDoubleEncodedLead ? is_double_encoded(begin, at + place, end, character_at)
-                               : kEscaped && at[place] == '\\' && is_double_encoded(begin, at + place, end, escaped_character_at);
-            if (found) return static_cast<size_t>(at + place - begin);
-        }
-        at += count ? count : kBlock;
     }
     return std::nullopt;
 }

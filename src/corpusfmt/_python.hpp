@@ -39,15 +39,12 @@ class Buffer {
 };
 
 // The interpreter lock is not held while this exists: to the end of a full expression, if it has no name.
-class Unlocked {
-  public:
+struct Unlocked {
     Unlocked() = default;
     Unlocked(const Unlocked&) = delete;
-    Unlocked& operator=(const Unlocked&) = delete;
-    ~Unlocked() { PyEval_RestoreThread(state_); }
+    ~Unlocked() { PyEval_RestoreThread(state); }
 
-  private:
-    PyThreadState* const state_ = PyEval_SaveThread();
+    PyThreadState* const state = PyEval_SaveThread();
 };
 
 template <typename Items>

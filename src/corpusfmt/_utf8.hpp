@@ -26,7 +26,7 @@ constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
 inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
-inline unsigned char largest_in(std::string_view text) {
+CORPUSFMT_WIDE inline unsigned char largest_in(std::string_view text) {
     unsigned char largest = 0;
     for (const char byte : text) largest = std::max(largest, static_cast<unsigned char>(byte));
     return largest;
@@ -46,7 +46,7 @@ constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0
 
 // The number of bytes of a text that are marked.
 template <typename IsMarked>
-size_t count_marked(std::string_view text, IsMarked is_marked) {
+CORPUSFMT_INLINE inline size_t count_marked(std::string_view text, IsMarked is_marked) {
     constexpr size_t kBlock = 128;  // the count of a block fits a byte, which vectorises best
     size_t count = 0;
     for (size_t begin = 0; begin < text.size(); begin += kBlock) {
@@ -59,11 +59,11 @@ size_t count_marked(std::string_view text, IsMarked is_marked) {
 }
 
 // The number of continuation bytes in a text; in UTF-8, each other byte begins a code point.
-inline size_t continuations_in(std::string_view text) {
+CORPUSFMT_WIDE inline size_t continuations_in(std::string_view text) {
     return count_marked(text, [](unsigned char byte) { return is_continuation(byte); });
 }
 
-inline size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
+CORPUSFMT_WIDE inline size_t count_lines(std::string_view data) { return count_marked(data, [](unsigned char byte) { return byte == '\n'; }); }
 
 constexpr ptrdiff_t kUtf8Block = 64;
 

@@ -56,6 +56,7 @@ struct Converted {
 inline Converted rows_of_pairs(std::string_view text, std::string_view records, std::string_view row, uint64_t line, size_t most) {
     Converted made{{}, {}, 0, 0, line};
     made.texts.reserve(most + most / 4);
+    Parser parser(false);
     while (made.texts.size() < most) {
         const size_t end = text.find("\n\n", made.text_end), feed = records.find('\n', made.records_end);
         if (end == text.npos || feed == records.npos || feed - made.records_end > 1'000'000) break;
@@ -64,8 +65,7 @@ inline Converted rows_of_pairs(std::string_view text, std::string_view records, 
         const uint64_t lines = lines_if_filled(document);
         if (lines == 0 || lines_if_filled(next.substr(0, next.find('\n'))) == 0) break;
         Origin origin;
-        Parser parser(records.data() + records.size(), false);
-        parser.start(record.data());
+        parser.start(record.data(), records.data() + records.size());
         const bool is_read = is_utf8(record) && read_origin(parser, origin) && parser.at() == records.data() + feed;
         const bool may_be_time = is_digit(document[0]) && document.size() <= 128;
         if (!is_read || may_be_time || origin.offset != made.line || origin.lines != lines || !is_utf8(document)) break;
@@ -90,13 +90,13 @@ inline Converted rows_of_pairs(std::string_view text, std::string_view records, 
 inline std::optional<Converted> pairs_of_rows(std::string_view rows, std::string_view language, uint64_t line) {
     Converted made{{}, {}, 0, 0, line};
     made.texts.reserve(rows.size());
+    Parser parser(false), inside(false);
     while (!rows.empty()) {
         const std::string_view row = rows.substr(0, rows.find('\n'));
         rows.remove_prefix(std::min(row.size() + 1, rows.size()));
         std::string_view id, created, label, uri, part;
         String text, own;
-        Parser parser(row.data() + row.size(), false);
-        parser.start(row.data());
+        parser.start(row.data(), row.data() + row.size());
         const auto read = [&](std::string_view before, std::string_view& found) { return parser.follows(before) && read_text(parser, found); };
         const bool is_ours = is_utf8(row) && read("{\"id\":", id) && parser.follows(",\"text\":") && parser.quoted(text) &&
                              read(",\"source\":\"oscar\",\"created\":", created) && read(",\"metadata\":{\"language\":", label) &&
@@ -107,8 +107,7 @@ inline std::optional<Converted> pairs_of_rows(std::string_view rows, std::string
         std::string headers;
         Origin origin;
         origin.encoded = &headers;
-        Parser inside(record.data() + record.size(), false);
-        inside.start(record.data());
+        inside.start(record.data(), record.data() + record.size());
         const bool is_whole = inside.follows("{\"version\":\"1.1\",\"part\":") && read_text(inside, part) && inside.follows(",\"record\":") &&
                               read_origin(inside, origin) && inside.follows("}") && inside.at() == record.data() + record.size();
         if (!is_whole || created != origin.headers[kDate] || uri != origin.headers[kUri]) return {};

@@ -37,8 +37,6 @@
 
 namespace corpusfmt {
 
-// --------------------------------------------------------------------------------------------------------------- JSON
-
 // What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
 enum Kind : uint16_t {
     kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
@@ -46,12 +44,6 @@ enum Kind : uint16_t {
 };
 
 constexpr int kLevels = 64;
-// The code unit that four hexadecimal digits represent; negative if one is not such a digit.
-inline int unit_at(const char* digits) {
-    unsigned unit = 0;
-    return std::from_chars(digits, digits + 4, unit, 16).ptr == digits + 4 ? static_cast<int>(unit) : -1;
-}
-
 inline void append_utf8(std::string& text, int character) {
     constexpr int kLeads[] = {0, 0xC0, 0xE0, 0xF0};
     int left = (character >= 0x80) + (character >= 0x800) + (character >= 0x10000);
@@ -86,8 +78,6 @@ inline void append_text(std::string& text, std::string_view raw) {
         raw.remove_prefix(plain + read);
     }
 }
-
-// ------------------------------------------------------------------------------------------------------ Kinds of text
 
 // The same as `is_timestamp` of the rules.
 inline bool is_timestamp(std::string_view text) {
@@ -146,9 +136,8 @@ inline bool begins_like_word([[maybe_unused]] std::string_view raw) {
     if (Bytes bytes; raw.size() >= sizeof(bytes)) {
         std::memcpy(&bytes, raw.data(), sizeof(bytes));
         const auto lower = bytes | 0x20;
-        const auto letters = reinterpret_cast<Words>(((bytes & 0x40) != 0) & (lower != 'e') & (lower != 't'));
-        const auto escapes = reinterpret_cast<Words>(bytes == '\\');
-        return ((letters[0] | letters[1]) != 0) & ((escapes[0] | escapes[1]) == 0);
+        const auto letters = ((bytes & 0x40) != 0) & (lower != 'e') & (lower != 't');
+        return (first_marked(letters) < 16) & (first_marked(bytes == '\\') == 16);
     }
 #endif
     return false;
@@ -182,12 +171,15 @@ inline Kind kind_of_text(std::string_view raw) {
     return end.find('\\') != end.npos || end.find_last_of("]} ") == end.size() - 1 ? kUnsure : kText;
 }
 
-// --------------------------------------------------------------------------------------------------------- The parser
-
 struct String {
     std::string_view raw;  // between the quotation marks
     size_t saved = 0;      // the number of characters that escapes add to the raw text
     bool accents = false;  // whether escapes represent characters from U+00C0 to U+00FF
+};
+
+struct Name {
+    std::string_view raw = "\xFF", text;  // the former with its quotation marks; at first it is nowhere in UTF-8
+    uint64_t hash = 0;
 };
 
 struct Number {
@@ -216,14 +208,16 @@ struct Number {
 // A control character must follow: no string, number or space goes past it.
 class Parser {
   public:
-    // `end` is the place of a control character after the rows to read.
-    Parser(const char* end, bool sampling) : sampling(sampling), end_(end) {}
+    explicit Parser(bool sampling) : sampling(sampling) {}
 
     const bool sampling;  // whether shapes are asked for
 
-    void start(const char* row) {
+    // `end` is the place of a control character after the row to read, or a later one.
+    void start(const char* row, const char* end) {
         at_ = row;
+        end_ = end;
         names_.clear();
+        names_read_ = 0;
         shape_ = 0;
         unsure_ = false;
     }
@@ -256,8 +250,8 @@ class Parser {
         if (kind != kUnsure || (found.raw[0] != '{' && found.raw[0] != '[')) return kind;
         std::string text;
         append_text(text, found.raw);
-        Parser inside(text.data() + text.size(), false);
-        inside.start(text.data());
+        Parser inside(false);
+        inside.start(text.data(), text.data() + text.size());
         return inside.value(kLevels) && inside.at() == text.data() + text.size() ? kQuoting : kUnsure;
     }
 
@@ -339,14 +333,11 @@ class Parser {
         skip_space();
         if (take('}')) return see(kEmpty);
         do {
-            String name;
-            if (!skip_space() || !quoted(name)) return false;
-            const std::string_view text = text_of(name);
-            const uint64_t hash = Xxh64::of(text);
-            if (names_.size() - first < kFew && std::find(names_at(first), names_.end(), hash) != names_.end()) return false;
-            names_.push_back(hash);
-            if (sampling) shape_ = (shape_ ^ hash) * kFactor;
-            if (!(skip_space() && take(':') && skip_space() && member(text) && skip_space())) return false;
+            const Name* const found = skip_space() ? name() : nullptr;
+            if (!found || (names_.size() - first < kFew && std::find(names_at(first), names_.end(), found->hash) != names_.end())) return false;
+            names_.push_back(found->hash);
+            if (sampling) shape_ = (shape_ ^ found->hash) * kFactor;
+            if (!(skip_space() && take(':') && skip_space() && member(found->text) && skip_space())) return false;
         } while (take(','));
         shape_ = mixed(shape_, '}');
         if (names_.size() - first > kFew) {  // those were not compared
@@ -381,6 +372,21 @@ class Parser {
     static constexpr int64_t kDigitsOfIntegers = 19;  // any number below 10^19 fits, if it is not negative
     static constexpr int64_t kHugeExponent = 1'000'000;
     static constexpr size_t kFew = 24;
+
+    // The next name, or null. Most rows have the same names in the same places.
+    const Name* name() {
+        Name& usual = usual_[std::min(names_read_++, usual_.size() - 1)];
+        const std::string_view rest(at_, static_cast<size_t>(end_ - at_));
+        if (rest.substr(0, usual.raw.size()) == usual.raw) {
+            at_ += usual.raw.size();
+            return &usual;
+        }
+        String found;
+        if (!quoted(found)) return nullptr;
+        const std::string_view text = text_of(found);
+        usual = {rest.substr(0, found.raw.size() + 2), text, Xxh64::of(text)};
+        return &usual;
+    }
 
     // An array of any values. Its shape is that of the different ones, if they are simple, or else of all but repeated ones.
     bool list(int levels) {
@@ -436,15 +442,14 @@ class Parser {
 
     std::vector<uint64_t>::iterator names_at(size_t first) { return names_.begin() + static_cast<std::ptrdiff_t>(first); }
 
-    const char* at_ = nullptr;
-    const char* const end_;
+    const char *at_ = nullptr, *end_ = nullptr;
     std::vector<uint64_t> names_;  // hashes of the names of all open objects
+    std::array<Name, 64> usual_;  // the first names of a row
+    size_t names_read_ = 0;
     uint64_t shape_ = 0;
     bool unsure_ = false;
     std::deque<std::string> decoded_;
 };
-
-// --------------------------------------------------------------------------------------------------------------- Rows
 
 struct Document {
     std::string_view id, source, text;  // the text as it stands, with escapes
@@ -481,12 +486,13 @@ struct Record {
 // The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
-    Rows(const char* end, bool sampled) : parser(end, sampled) {}
+    explicit Rows(bool sampled) : parser(sampled) {}
 
     Parser parser;
     size_t end = 0;  // of the last row
     std::vector<Row> rows;
     std::vector<Shape> shapes;
+    std::vector<std::string_view> names;  // of the attributes of the last row
     std::vector<Sample> samples;
     std::unordered_set<uint64_t> known;
 };
@@ -554,10 +560,9 @@ inline bool read_spans(Parser& parser, uint64_t& reach) {
 inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
     Parser& parser = block.parser;
     bool has_id = false, has_attributes = false;
-    std::vector<std::string_view> names;
-    if (!block.shapes.empty()) names.reserve(block.shapes.back().names.size());
+    block.names.clear();
     const auto attribute = [&](std::string_view name) {
-        names.push_back(name);
+        block.names.push_back(name);
         if (parser.at()[0] == '[') return read_spans(parser, row.reach);
         return parser.at()[0] != 'n' && parser.value(kLevels);
     };
@@ -568,9 +573,9 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
         return parser.value(kLevels);
     };
     if (!parser.object(kLevels, member) || !has_id || !has_attributes) return false;
-    if (block.shapes.empty() || block.shapes.back().names != names) {
-        block.shapes.push_back({block.rows.size(), std::move(names)});
-    }
+    const auto is_same = [](auto one, auto other) { return one.data() == other.data() || one == other; };  // most are the same view
+    const auto is_known = [&](const auto& before) { return std::equal(block.names.begin(), block.names.end(), before.begin(), before.end(), is_same); };
+    if (block.shapes.empty() || !is_known(block.shapes.back().names)) block.shapes.push_back({block.rows.size(), block.names});
     return true;
 }
 
@@ -655,7 +660,7 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
 template <typename Row>
 std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(end, room >= 0);
+    auto found = std::make_unique<Rows<Row>>(room >= 0);
     const char* at = lines.data();
     std::array<uint64_t, 16> recent{};  // shapes, by their first bits
     while (at < end) {
@@ -664,7 +669,7 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
         const std::string_view bytes(at, static_cast<size_t>(end_of_row - at));
         const bool ascii = is_ascii(bytes);
         Row row;
-        found->parser.start(at);
+        found->parser.start(at, end);
         found->parser.skip_space();
         const bool is_read = (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
         if (!is_read || found->parser.at() != end_of_row) break;
@@ -688,8 +693,6 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
 }  // namespace corpusfmt
 
 #include "_converting.hpp"
-
-// -------------------------------------------------------------------------------------------------- The Python module
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 

@@ -313,8 +313,6 @@ std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string
 }  // namespace
 }  // namespace corpusfmt
 
-// -------------------------------------------------------------------------------------------------- The Python module
-
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 
 namespace corpusfmt {

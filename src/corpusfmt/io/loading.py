@@ -247,22 +247,18 @@ class Columns:
         #: The columns of the current block.
         self.current = kind()
         self._is_shared = False
-        self._bytes = 0
+        #: The number of bytes up to the one whose row ends the current block.
+        self.room = BLOCK_BYTES
         self._waiting: list[Json] = []
-        self._noted = 0
-
-    @property
-    def room(self) -> int:
-        """The number of bytes up to the one whose row ends the current block."""
-        return BLOCK_BYTES - self._bytes
+        self._room_when_noted = BLOCK_BYTES
 
     def note(self, row: Json, size: int = 0) -> None:
         """Add a row of `size` bytes, with its line feed. Nothing may change it afterwards."""
         self._waiting.append(row)
-        self._bytes += size
-        if len(self._waiting) == _WAITING_ROWS or self._bytes - self._noted >= _WAITING_BYTES:
+        self.room -= size
+        if len(self._waiting) == _WAITING_ROWS or self._room_when_noted - self.room >= _WAITING_BYTES:
             self._note()
-        if self._bytes > BLOCK_BYTES:
+        if self.room < 0:
             self._end()
 
     def share(self, seen: Seen) -> None:
@@ -290,10 +286,10 @@ class Columns:
 
     def pass_by(self, size: int) -> bool:
         """Add the bytes of rows that were noted or that are like them; return whether they end a block."""
-        self._bytes += size
-        if self._waiting and self._bytes - self._noted >= _WAITING_BYTES:
+        self.room -= size
+        if self._waiting and self._room_when_noted - self.room >= _WAITING_BYTES:
             self._note()
-        if self._bytes <= BLOCK_BYTES:
+        if self.room >= 0:
             return False
         self._end()
         return True
@@ -304,17 +300,18 @@ class Columns:
                 shared, self.current, self._is_shared = self.current, self._kind(), False
                 self.current.add(shared)
             self.current.note_rows(self._waiting)
-        self._waiting, self._noted = [], self._bytes
+        self._waiting, self._room_when_noted = [], self.room
 
     def _end(self) -> None:
         self._note()
         if self.current not in self.blocks:
             self.blocks.append(self.current)
-        self.current, self._is_shared, self._bytes, self._noted = self._kind(), False, 0, 0
+        self.current, self._is_shared = self._kind(), False
+        self.room = self._room_when_noted = BLOCK_BYTES
 
     def end(self) -> None:
         """End the last block."""
-        if self._bytes:
+        if self.room < BLOCK_BYTES:
             self._end()
 
     def finish(self) -> Seen:

@@ -35,13 +35,16 @@ class Look:
 
     def __init__(self) -> None:
         self._columns = Columns(Looking)
-        #: The number of bytes that the loader reads into its current block: the row of the last one ends it.
-        self.room = self._columns.room
         self._shapes: set[int] = set()
         # The shapes of all rows of the block; None once they are unknown or many.
         self._few: tuple[int, ...] | None = ()
         self._rows = 0
         self._gap = ""
+
+    @property
+    def room(self) -> int:
+        """The number of bytes that the loader reads into its current block: the row of the last one ends it."""
+        return self._columns.room
 
     def note(self, lines: bytes, first: int) -> None:
         """Add lines, of which the first has this number. Empty lines are no rows."""
@@ -104,7 +107,6 @@ class Look:
                 self._few = ()
         except RecursionError:
             self._gap = _TOO_DEEP
-        self.room = self._columns.room
 
     def finish(self) -> Looked:
         """Return what was found."""

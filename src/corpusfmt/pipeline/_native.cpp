@@ -33,8 +33,6 @@
 namespace corpusfmt {
 namespace {
 
-// ------------------------------------------------------------------------------------------------------------ Records
-
 constexpr std::string_view kVersionLine = "WARC/1.0\r\n";
 constexpr std::string_view kLineEnd = "\r\n";
 constexpr std::string_view kEndOfRecord = "\r\n\r\n";
@@ -145,8 +143,6 @@ std::string headers_as_json(const Record& record) {
     return json + '}';
 }
 
-// ---------------------------------------------------------------------------------------------------------- Documents
-
 // Classified lines, in order, and the ends of their records.
 struct Lines {
     std::string_view text;
@@ -193,14 +189,10 @@ std::vector<Document> documents_of(const Lines& lines, double least, bool adjace
     return documents;
 }
 
-// ---------------------------------------------------------------------------------------------------- Hashes of lines
-
 // A hash of 64 or 128 bits, and the number of its line.
 struct Key {
     uint64_t first, second, line;
 };
-
-bool is_before(const Key& one, const Key& other) { return one.first < other.first; }
 
 // Compiled to a single load.
 template <size_t... Byte>
@@ -221,7 +213,7 @@ std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
     std::vector<Key> keys(digests.size() / (words * sizeof(uint64_t)));
     const auto* at = reinterpret_cast<const unsigned char*>(digests.data());
     for (size_t line = 0; line < keys.size(); ++line, at += words * 8) keys[line] = {big_endian(at), words > 1 ? big_endian(at + 8) : 0, line};
-    std::stable_sort(keys.begin(), keys.end(), is_before);
+    std::stable_sort(keys.begin(), keys.end(), [](const Key& one, const Key& other) { return one.first < other.first; });
     return keys;
 }
 
@@ -283,8 +275,6 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     return found;
 }
 
-// ----------------------------------------------------------------------------------------- Lines that occurred before
-
 // A set of hashes with a limited number of entries, in a table that is at most half full; 0 marks an empty slot.
 class HashSet {
   public:
@@ -340,8 +330,6 @@ class HashSet {
 
 }  // namespace
 }  // namespace corpusfmt
-
-// -------------------------------------------------------------------------------------------------- The Python module
 
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 

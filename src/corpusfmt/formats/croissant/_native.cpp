@@ -95,8 +95,6 @@ bool is_plain_date(std::string_view text) {
     return text.substr(0, 4) != "0000" && month >= 1 && month <= 12 && day >= 1 && day <= 28;
 }
 
-bool is_plain_boolean(std::string_view text) { return text == "true" || text == "false" || text == "0" || text == "1"; }
-
 bool is_plain_url(std::string_view text) {
     return std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
 }
@@ -107,7 +105,7 @@ bool is_plain(std::string_view text, const Wanted& wanted) {
         case kInteger: return is_plain_integer(text, wanted);
         case kNumber: return is_plain_number(text);
         case kDate: return is_plain_date(text);
-        case kBoolean: return is_plain_boolean(text);
+        case kBoolean: return text == "true" || text == "false" || text == "0" || text == "1";
         case kUrl: return is_plain_url(text);
         default: return false;
     }
@@ -233,8 +231,6 @@ std::optional<Table> plain_table(std::string_view data, char delimiter, size_t w
 }  // namespace
 }  // namespace corpusfmt
 
-// -------------------------------------------------------------------------------------------------- The Python module
-
 #ifndef CORPUSFMT_WITHOUT_PYTHON
 
 namespace corpusfmt {
@@ -253,13 +249,11 @@ bool wanted_of(PyObject* list, std::vector<Wanted>& found) {
 }
 
 PyObject* as_tuple(const Column& column) {
-    Owned left_over(as_list(column.left_over, [](const LeftOver& each) {
+    const auto cell = [](const LeftOver& each) {
         return Py_BuildValue("ny#N", static_cast<Py_ssize_t>(each.row), each.text.data(),
                              static_cast<Py_ssize_t>(each.text.size()), PyBool_FromLong(each.is_escaped));
-    }));
-    Owned hashes(as_bytes(column.hashes)), present(as_bytes(column.present));
-    if (!left_over || !hashes || !present) return nullptr;
-    return Py_BuildValue("NNN", left_over.release(), hashes.release(), present.release());
+    };
+    return Py_BuildValue("NNN", as_list(column.left_over, cell), as_bytes(column.hashes), as_bytes(column.present));
 }
 
 PyObject* plain_table(PyObject*, PyObject* arguments) {
@@ -274,10 +268,7 @@ PyObject* plain_table(PyObject*, PyObject* arguments) {
     std::vector<Wanted> wanted;
     if (!wanted_of(list, wanted)) return nullptr;
     const auto found = plain_table({data, static_cast<size_t>(size)}, *delimiter, static_cast<size_t>(width), wanted);
-    if (!found) return Py_NewRef(Py_None);
-    Owned columns(as_list(found->columns, as_tuple));
-    if (!columns) return nullptr;
-    return Py_BuildValue("nN", static_cast<Py_ssize_t>(found->rows), columns.release());
+    return found ? Py_BuildValue("nN", static_cast<Py_ssize_t>(found->rows), as_list(found->columns, as_tuple)) : Py_NewRef(Py_None);
 }
 
 PyObject* hashes_of_integers(PyObject*, PyObject* object) {
