@@ -42,8 +42,6 @@ constexpr std::array<bool, 256> bytes_that(Test test) {
     return table;
 }
 
-constexpr uint64_t in_each_byte(unsigned char byte) { return byte * uint64_t{0x0101010101010101}; }
-
 // The number of bytes of a text that are marked.
 template <typename IsMarked>
 CORPUSFMT_INLINE inline size_t count_marked(std::string_view text, IsMarked is_marked) {

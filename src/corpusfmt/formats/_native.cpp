@@ -474,6 +474,7 @@ struct Shape {
 
 // The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
 using Sample = std::array<unsigned long long, 3>;
+using Shapes = std::array<uint64_t, 16>;  // each in the place of its first bits
 
 // A record of OSCAR's metadata. The hash of its headers does not depend on their order.
 struct Record {
@@ -655,14 +656,13 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
-// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. Samples, unless `room` is
-// negative, begin anew after the row with the byte that is so far from the start.
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With `recent` shapes they
+// are sampled, anew after the row with the byte that is `room` from the start.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0, Shapes* recent = nullptr) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(room >= 0);
+    auto found = std::make_unique<Rows<Row>>(recent != nullptr);
     const char* at = lines.data();
-    std::array<uint64_t, 16> recent{};  // shapes, by their first bits
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
         const char* const end_of_row = feed ? static_cast<const char*>(feed) : end;
@@ -675,14 +675,14 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room) {
         if (!is_read || found->parser.at() != end_of_row) break;
         found->rows.push_back(row);
         const uint64_t shape = found->parser.shape();
-        if (found->parser.sampling && (shape == 0 || (recent[shape >> 60] != shape && found->known.insert(recent[shape >> 60] = shape).second))) {
+        if (recent && (shape == 0 || ((*recent)[shape >> 60] != shape && found->known.insert((*recent)[shape >> 60] = shape).second))) {
             const auto begin = static_cast<unsigned long long>(at - lines.data());
             found->samples.push_back({shape, begin, begin + bytes.size()});
         }
         at = end_of_row + 1;
-        if (room < at - lines.data() && found->parser.sampling) {
+        if (room < at - lines.data() && recent) {
             found->known.clear();
-            recent = {};
+            *recent = {};
             room = PTRDIFF_MAX;
         }
         found->end = std::min(static_cast<size_t>(at - lines.data()), lines.size());
@@ -759,11 +759,13 @@ PyObject* columns_of(const Rows<Record>& found, std::string_view) {
 
 template <typename Row>
 PyObject* clean_columns(PyObject*, PyObject* arguments) {
-    PyObject* object;
-    Py_ssize_t room = -1;
-    Buffer lines;
-    if (!PyArg_ParseTuple(arguments, "O|n", &object, &room) || !lines.open(object)) return nullptr;
-    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room));  // Python ends all bytes with a zero
+    PyObject *object, *shapes = nullptr;
+    Py_ssize_t room = 0;
+    Buffer lines, recent;
+    if (!PyArg_ParseTuple(arguments, "O|nO", &object, &room, &shapes) || !lines.open(object)) return nullptr;
+    if (shapes && !recent.open(shapes, PyBUF_WRITABLE)) return nullptr;
+    Shapes* const known = recent.size<Shapes>() == 1 ? recent.items<Shapes>() : nullptr;
+    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room, known));  // Python ends all bytes with a zero
     return found ? columns_of(*found, lines.bytes()) : Py_NewRef(Py_None);
 }
 
@@ -774,7 +776,7 @@ PyObject* texts(PyObject*, PyObject* arguments) {
     Py_ssize_t points, states;
     Buffer lines;
     if (!PyArg_ParseTuple(arguments, "Opy#y#Y", &object, &kept, &classes, &points, &next, &states, &scripts) || !lines.open(object)) return nullptr;
-    const auto found = clean_rows<Document>(lines.bytes(), -1);
+    const auto found = clean_rows<Document>(lines.bytes());
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
     Measurer words(classes, next, PyByteArray_AsString(scripts));
     std::vector<uint64_t> columns(kUnits * found->rows.size());
@@ -816,9 +818,9 @@ PyObject* pairs_of(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, room=-1) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
+    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, room, shapes) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
     {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
-    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, room=-1) -> (bytes read, then columns, shapes and samples), up to an odd one"},
+    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, room, shapes) -> (bytes read, then columns, shapes and samples), up to an odd one"},
     {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},
     {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},

@@ -3,7 +3,7 @@ from typing import TypeAlias
 _Samples: TypeAlias = list[tuple[int, int, int]]
 
 def documents(
-    lines: bytes | memoryview, room: int = ..., /
+    lines: bytes | memoryview, room: int = ..., shapes: bytearray = ..., /
 ) -> tuple[int, list[str], list[str], list[int], list[tuple[int, int]], _Samples] | None: ...
 def texts(
     lines: bytes, kept: bool, classes: bytes, states: bytes, letters: bytearray, /
@@ -13,7 +13,7 @@ def rows_of_pairs(
 ) -> tuple[bytes, bytes, int, int, int]: ...
 def pairs_of_rows(lines: bytes, language: bytes, line: int, /) -> tuple[bytes, bytes, int] | None: ...
 def attributes(
-    lines: bytes | memoryview, room: int = ..., /
+    lines: bytes | memoryview, room: int = ..., shapes: bytearray = ..., /
 ) -> tuple[int, list[str], list[str | None], list[int], list[tuple[int, tuple[str, ...]]], _Samples] | None: ...
 def records(
     lines: memoryview, /

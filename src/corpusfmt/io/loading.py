@@ -178,17 +178,19 @@ class Seen(Struct, omit_defaults=True):
         for name, values in zip(first, zip(*map(dict.values, rows[1:]), strict=True), strict=False):
             self.members[name].note_all(values)
 
-    def add(self, other: Seen) -> None:
-        """Add everything that another column contains."""
+    def add(self, other: Seen, *, in_block: bool = False) -> None:
+        """Add everything that another column contains, of the same block or not."""
         if self.kinds & other.kinds & OBJECT and self.members.keys() != other.members.keys():
             self.kinds |= RAGGED
         self.kinds |= other.kinds
+        if in_block and self.kinds & TEXT:
+            self.kinds &= ~TIMES
         if other.items is not None:
             self.items = self.items or type(self)()
-            self.items.add(other.items)
+            self.items.add(other.items, in_block=in_block)
         for name, member in other.members.items():
             if name in self.members or len(self.members) < _MOST_KEYS:
-                self.members.setdefault(name, type(self)()).add(member)
+                self.members.setdefault(name, type(self)()).add(member, in_block=in_block)
 
 
 class Looking(Seen):
@@ -283,6 +285,13 @@ class Columns:
             end = lines.find(b"\n", start + self.room) + 1 or len(lines)
             self.pass_by(end - start)
             start = end
+
+    def has_room_for(self, size: int) -> bool:
+        """Add the bytes of rows like others, if they do not end a block and nothing waits; return whether that was so."""
+        if self._waiting or size > self.room:
+            return False
+        self.room -= size
+        return True
 
     def pass_by(self, size: int) -> bool:
         """Add the bytes of rows that were noted or that are like them; return whether they end a block."""

@@ -17,6 +17,7 @@ _MOST_SHAPES = 1 << 16
 # Columns by the shapes of their rows, in the order of their first occurrence: most blocks have the same few.
 _known: dict[tuple[int, ...], Looking] = {}
 _FEW, _MOST_KNOWN, _MOST_BYTES_KNOWN = 8, 64, 16 * 1024
+_RECENT_BYTES = 16 * 8
 _TOO_DEEP = "rows are nested too deeply"
 #: Decodes a row: an object.
 decode_row = msgspec.json.Decoder(dict[str, Any]).decode
@@ -36,15 +37,19 @@ class Look:
     def __init__(self) -> None:
         self._columns = Columns(Looking)
         self._shapes: set[int] = set()
+        self._recent = bytearray(_RECENT_BYTES)
         # The shapes of all rows of the block; None once they are unknown or many.
         self._few: tuple[int, ...] | None = ()
         self._rows = 0
         self._gap = ""
 
-    @property
-    def room(self) -> int:
-        """The number of bytes that the loader reads into its current block: the row of the last one ends it."""
-        return self._columns.room
+    def sampling(self) -> tuple[int, bytearray]:
+        """Return what a sampler of the next rows needs.
+
+        The number of bytes that the loader reads into its current block, of which the row of the last one ends it, and
+        16 of the shapes in it, which the sampler looks up and replaces.
+        """
+        return self._columns.room, self._recent
 
     def note(self, lines: bytes, first: int) -> None:
         """Add lines, of which the first has this number. Empty lines are no rows."""
@@ -57,13 +62,20 @@ class Look:
                 self._rows += 1
                 self._end_row(len(line) + 1)
 
-    def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples) -> None:
-        """Add whole rows by samples of them, which were taken with the room there is.
+    def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples | None) -> None:
+        """Add whole rows by samples of them, those of shapes that were not recent; None if there was no sampler.
 
         A sample tells about the rows of its block of the loader alone. At most one block ends before the last row.
         """
+        if samples is None:
+            self.note(lines, first)
+            return
+        self._rows += rows
+        size = len(lines) + (not lines.endswith(b"\n"))
+        if not samples and self._columns.has_room_for(size):
+            return
         begin = 0
-        end_of_block = lines.find(b"\n", self.room) + 1
+        end_of_block = lines.find(b"\n", self._columns.room) + 1
         for shape, start, end in samples:
             if 0 < end_of_block <= start:
                 self._end_row(end_of_block)
@@ -75,8 +87,7 @@ class Look:
             if not (shape and end - start <= _MOST_BYTES_KNOWN and self._note_shape(shape, lines[start:end])):
                 self._few = None
                 self._note_row(lines[start:end], first)
-        self._rows += rows
-        self._end_row(len(lines) - begin + (not lines.endswith(b"\n")))
+        self._end_row(size - begin)
 
     def _note_shape(self, shape: int, line: bytes) -> bool:
         """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""
@@ -85,12 +96,12 @@ class Look:
         self._few = (*self._few, shape)
         seen = _known.get(self._few)
         if seen is None:
-            seen = Looking()
-            seen.add(self._columns.current)
-            seen.note_rows([decode_row(line)])
-            if len(_known) == _MOST_KNOWN:
-                _known.clear()
-            _known[self._few] = seen
+            seen = _known.get((shape,)) or _kept((shape,), _columns_of(line))
+            if len(self._few) > 1:
+                together = Looking()
+                together.add(self._columns.current)
+                together.add(seen, in_block=True)
+                seen = _kept(self._few, together)
         self._columns.share(seen)
         return True
 
@@ -104,6 +115,7 @@ class Look:
         try:
             if self._columns.pass_by(size):
                 self._shapes.clear()
+                self._recent[:] = bytes(_RECENT_BYTES)
                 self._few = ()
         except RecursionError:
             self._gap = _TOO_DEEP
@@ -115,3 +127,17 @@ class Look:
         except RecursionError:
             self._gap = self._gap or _TOO_DEEP
         return Looked(gap=self._gap) if self._gap else Looked(tuple(self._columns.blocks), self._rows)
+
+
+def _columns_of(line: bytes) -> Looking:
+    columns = Looking()
+    columns.note_rows([decode_row(line)])
+    return columns
+
+
+def _kept(shapes: tuple[int, ...], columns: Looking) -> Looking:
+    """Keep the columns of rows of some shapes."""
+    if len(_known) == _MOST_KNOWN:
+        _known.clear()
+    _known[shapes] = columns
+    return columns

@@ -16,6 +16,7 @@ from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
 from corpusfmt.io.jsonlines import UNDECODABLE, may_lose_digits
 from corpusfmt.io.loading import BLOCK_BYTES
+from corpusfmt.io.looking import Look
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Json
 
@@ -29,7 +30,6 @@ else:
 # Bytes in one call: a loader's block ends in it at most once before its last row, and the intermediate values in `clean` fit a
 # processor's cache.
 PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
-UNSAMPLED = -1
 
 
 class DocumentsGlance(Struct, frozen=True):
@@ -52,10 +52,10 @@ def _rows_to_try(data: bytes, start: int) -> bytes:
     return data[start : data.find(b"\n", start) + 1 or len(data)] if start else data
 
 
-def glance_at_documents(data: bytes, start: int = 0, room: int = UNSAMPLED) -> DocumentsGlance | None:
+def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -> DocumentsGlance | None:
     """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
 
-    With the `room` of a loader's current block, see `io.looking`, they are sampled.
+    With a `look` they are sampled for it.
     """
     if not _BUILT:
         data = _rows_to_try(data, start)
@@ -64,7 +64,7 @@ def glance_at_documents(data: bytes, start: int = 0, room: int = UNSAMPLED) -> D
         if clean is None:
             return None
         return DocumentsGlance(len(data), clean.ids, clean.sources, list(map(len, clean.texts)))
-    columns = _native.documents(memoryview(data)[start:], room)
+    columns = _native.documents(memoryview(data)[start:], *(look.sampling() if look else ()))
     return None if columns is None else DocumentsGlance(*columns)
 
 
@@ -106,13 +106,13 @@ def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
 
 
-def glance_at_attributes(data: bytes, start: int = 0, room: int = UNSAMPLED) -> CleanAttributes | None:
+def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) -> CleanAttributes | None:
     """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
 
-    With the `room` of a loader's current block, see `io.looking`, they are sampled.
+    With a `look` they are sampled for it.
     """
     if not _BUILT:
         data = _rows_to_try(data, start)
         return None if may_lose_digits(data) else clean_attributes(data)
-    columns = _native.attributes(memoryview(data)[start:], room)
+    columns = _native.attributes(memoryview(data)[start:], *(look.sampling() if look else ()))
     return None if columns is None else CleanAttributes(*columns)

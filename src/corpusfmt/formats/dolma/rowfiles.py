@@ -13,7 +13,6 @@ from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes
 from corpusfmt.formats.dolma.glance import (
     PIECE,
-    UNSAMPLED,
     DocumentsGlance,
     glance_at_attributes,
     glance_at_documents,
@@ -105,29 +104,22 @@ class DolmaFile(RowFile):
             piece = Block(data, line, block.byte + first)
             start = 0
             while start < len(data):
-                clean = glance(data, start, UNSAMPLED if self.look is None else self.look.room)
+                clean = glance(data, start, self.look)
                 if clean is None:
                     run = first_run(piece, line, start)
                     end = min(start + run.count * (len(run.data) + 1), len(data))
-                    self._note(data[start:end], line, None)
+                    if self.look is not None:
+                        self.look.note(data[start:end], line)
                     yield run
                     line += run.count
                 else:
                     end = start + clean.size
                     rows = Block(data[start:end], line, piece.byte + start)
-                    self._note(rows.data, line, clean)
+                    if self.look is not None:
+                        self.look.note_samples(rows.data, line, len(clean.ids), clean.samples)
                     yield rows, clean
                     line += len(clean.ids)
                 start = end
-
-    def _note(self, data: bytes, line: int, clean: DocumentsGlance | CleanAttributes | None) -> None:
-        """Note the columns of rows, by samples if they are clean."""
-        if self.look is None:
-            return
-        if clean is None or clean.samples is None:
-            self.look.note(data, line)
-        else:
-            self.look.note_samples(data, line, len(clean.ids), clean.samples)
 
     def looked(self) -> dict[str, Looked]:
         """Return what a loader infers from the file, if that was noted and the file was read to its end."""
