@@ -123,7 +123,8 @@ template <typename Row>
 size_t accepted(std::string_view lines) {
     const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
     const size_t room = lines.size() / 2;
-    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()}, static_cast<ptrdiff_t>(room));
+    corpusfmt::Shapes recent{};
+    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()}, static_cast<ptrdiff_t>(room), &recent);
     if (!found) return 0;
     for (const Row& row : found->rows) {
         if (!corpusfmt::is_utf8(row.id)) fail("an id that is not UTF-8", lines);
@@ -139,7 +140,8 @@ size_t accepted(std::string_view lines) {
     for (const auto& [shape, begin, end] : found->samples) {
         begins |= begin == second;
         if (begin > end || end > lines.size() || (end < lines.size() && lines[end] != '\n')) fail("a sample that is no row", lines);
-        const auto alone = corpusfmt::clean_rows<Row>(std::string(lines.substr(begin, end - begin)), 0);
+        corpusfmt::Shapes none{};
+        const auto alone = corpusfmt::clean_rows<Row>(std::string(lines.substr(begin, end - begin)), 0, &none);
         if (!alone || alone->samples[0][0] != shape) fail("another shape of a row alone", lines);
     }
     if (!begins) fail("a block that begins with no sample", lines);
@@ -158,14 +160,14 @@ size_t exercise(std::string_view lines) {
     const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
     size_t start = 0, clean = 0;
     while (start < lines.size()) {
-        const auto found = corpusfmt::clean_rows<Row>({copy.get() + start, lines.size() - start}, -1);
+        const auto found = corpusfmt::clean_rows<Row>({copy.get() + start, lines.size() - start});
         const size_t end = found ? start + found->end : std::min(lines.find('\n', start), lines.size() - 1) + 1;
         if (end <= start || end > lines.size() || (end < lines.size() && lines[end - 1] != '\n')) fail("a run that ends in a line", lines);
         const size_t rows = found ? found->rows.size() : 0;
         for (size_t begin = start, row = 0; begin < end; ++row) {
             const size_t stop = std::min(lines.find('\n', begin), lines.size());
             const std::string line(lines.substr(begin, stop - begin));
-            const auto alone = corpusfmt::clean_rows<Row>(line, -1);
+            const auto alone = corpusfmt::clean_rows<Row>(line);
             if (!alone != !found || (alone && !equal(alone->rows[0], found->rows[row]))) fail("another verdict on a row alone", lines);
             begin = stop + 1;
         }
