@@ -19,7 +19,7 @@ namespace corpusfmt {
 
 constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
 
-#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(__GNUC__)
 // The place of the first of 16 bytes that is marked by all its bits, or 16.
 template <typename Marks>
 int first_marked(Marks marks) {
