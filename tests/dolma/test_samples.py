@@ -234,6 +234,13 @@ def test_of_rows_with_texts_that_are_json_one_tells_all() -> None:
     assert clean is None or clean.samples is None or len(clean.samples) == 1
 
 
+def test_a_kernel_that_cannot_keep_shapes_says_so() -> None:
+    kernel = pytest.importorskip("corpusfmt.formats._native")
+    for size in (0, 127, 129):
+        with pytest.raises(ValueError, match="expected shapes of 128 bytes"):
+            kernel.documents(_document("a", "1").encode(), 1, bytearray(size))
+
+
 @pytest.mark.parametrize("first", ["1", "1.0", "0.5", "0.12345678901"])
 def test_each_number_counts_next_to_another(first: str) -> None:
     for number in NUMBERS:

@@ -764,8 +764,8 @@ PyObject* clean_columns(PyObject*, PyObject* arguments) {
     Buffer lines, recent;
     if (!PyArg_ParseTuple(arguments, "O|nO", &object, &room, &shapes) || !lines.open(object)) return nullptr;
     if (shapes && !recent.open(shapes, PyBUF_WRITABLE)) return nullptr;
-    Shapes* const known = recent.size<Shapes>() == 1 ? recent.items<Shapes>() : nullptr;
-    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room, known));  // Python ends all bytes with a zero
+    if (shapes && recent.size() != sizeof(Shapes)) return PyErr_Format(PyExc_ValueError, "expected shapes of %zu bytes", sizeof(Shapes));
+    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room, recent.items<Shapes>()));  // Python ends all bytes with a zero
     return found ? columns_of(*found, lines.bytes()) : Py_NewRef(Py_None);
 }
 

@@ -286,13 +286,6 @@ class Columns:
             self.pass_by(end - start)
             start = end
 
-    def has_room_for(self, size: int) -> bool:
-        """Add the bytes of rows like others, if they do not end a block and nothing waits; return whether that was so."""
-        if self._waiting or size > self.room:
-            return False
-        self.room -= size
-        return True
-
     def pass_by(self, size: int) -> bool:
         """Add the bytes of rows that were noted or that are like them; return whether they end a block."""
         self.room -= size

@@ -70,10 +70,6 @@ class Look:
         if samples is None:
             self.note(lines, first)
             return
-        self._rows += rows
-        size = len(lines) + (not lines.endswith(b"\n"))
-        if not samples and self._columns.has_room_for(size):
-            return
         begin = 0
         end_of_block = lines.find(b"\n", self._columns.room) + 1
         for shape, start, end in samples:
@@ -87,7 +83,8 @@ class Look:
             if not (shape and end - start <= _MOST_BYTES_KNOWN and self._note_shape(shape, lines[start:end])):
                 self._few = None
                 self._note_row(lines[start:end], first)
-        self._end_row(size - begin)
+        self._rows += rows
+        self._end_row(len(lines) - begin + (not lines.endswith(b"\n")))
 
     def _note_shape(self, shape: int, line: bytes) -> bool:
         """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""
