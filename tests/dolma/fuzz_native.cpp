@@ -149,9 +149,9 @@ size_t accepted(std::string_view lines) {
 }
 
 bool equal(const Document& one, const Document& other) {
-    return one.id == other.id && one.text == other.text && one.length == other.length && one.suspect == other.suspect;
+    return one.id == other.id && one.text == other.text && one.size == other.size && one.suspect == other.suspect;
 }
-bool equal(const Attributes& one, const Attributes& other) { return one.id == other.id && one.reach == other.reach; }
+bool equal(const Attributes& one, const Attributes& other) { return one.id == other.id && one.size == other.size; }
 bool equal(const Record& one, const Record& other) { return one.hash == other.hash && one.missing == other.missing; }
 
 // A run of clean rows ends where a line does, and the first that is not clean is clean nowhere.

@@ -47,7 +47,7 @@ def test_attributes_accepted_are_clean(line: bytes) -> None:
     if clean is not None:
         assert set(attributes_codes(line)) <= LEFT_TO_THE_GLANCE
         value = strict_json(line).value
-        assert (clean.ids, clean.sources, clean.shapes) == (
+        assert (clean.values.ids, clean.values.sources, clean.shapes) == (
             [value["id"]],
             [value.get("source")],
             [(0, tuple(value["attributes"]))],
@@ -136,7 +136,8 @@ def test_ordinary_attributes_are_accepted_at_a_glance(rows: list[Json], ascii_on
     data = b"".join(json.dumps(row, ensure_ascii=ascii_only).encode() + b"\n" for row in rows)
     clean = clean_attributes(data)
     assert clean is not None
-    assert (clean.ids, clean.sources) == ([row["id"] for row in rows], [row.get("source") for row in rows])
+    values = clean.values
+    assert (values.ids, values.sources) == ([row["id"] for row in rows], [row.get("source") for row in rows])
 
 
 @pytest.mark.parametrize("clean", [clean_documents, clean_attributes])

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import xxhash
 from dolma import test_mutations
 from dolma.corpus import Json, attributes, check, documents, encoded
 from dolma.lines import (
@@ -30,7 +31,7 @@ from strategies import examples
 from support import zstd
 
 from corpusfmt.formats.dolma import glance
-from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes, clean_documents
+from corpusfmt.formats.dolma.clean import UNCLEAR, Values, clean_attributes, clean_documents
 from corpusfmt.formats.dolma.rows import is_timestamp
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
@@ -46,13 +47,13 @@ kernel = pytest.importorskip("corpusfmt.formats._native", reason="the native ext
 class native:  # noqa: N801 - the kernel on whole blocks, without samples of rows: see `test_samples.py`
     @staticmethod
     def documents(data: Any) -> Any:
-        columns = kernel.documents(data)
-        return columns[1:4] if columns and columns[0] == len(data) and not columns[4] else None
+        found = kernel.documents(data)
+        return kernel.values(found[2]) if found and found[0] == len(data) and not found[3] else None
 
     @staticmethod
     def attributes(data: Any) -> Any:
-        columns = kernel.attributes(data)
-        return columns[1:5] if columns and columns[0] == len(data) else None
+        found = kernel.attributes(data)
+        return (*kernel.values(found[2]), found[3]) if found and found[0] == len(data) else None
 
 
 LEVELS = 64  # of nesting in a value that the kernel follows
@@ -420,8 +421,8 @@ def test_typical_rows_are_accepted_and_read_as_without_the_kernel() -> None:
     data = encoded(tags)
     expected = clean_attributes(data)
     assert expected is not None
-    ids, sources, reaches, shapes = native.attributes(data)
-    assert (ids, sources, reaches) == (expected.ids, expected.sources, expected.reaches)
+    *values, shapes = native.attributes(data)
+    assert Values(*values) == expected.values
     assert dict(reversed([(names, row) for row, names in shapes])) == {names: row for row, names in expected.shapes}
 
 
@@ -452,9 +453,9 @@ def test_texts_that_may_be_double_encoded_are_named(ascii_only: bool) -> None:
             rows.append(json.dumps({"id": "1", "source": "s"} | fields, ensure_ascii=ascii_only).encode())
     data = b"\n".join(rows)
     for start in (0, len(rows[0]) + 1):
-        size, ids, _, _, suspects, _ = kernel.documents(memoryview(data)[start:])
+        size, count, _, suspects, _ = kernel.documents(memoryview(data)[start:])
         first = 1 if start else 0
-        assert (size, len(ids)) == (len(data) - start, len(rows) - first)
+        assert (size, count) == (len(data) - start, len(rows) - first)
         assert [row + first for row, _ in suspects] == [row for row in expected if row >= first]
         assert all(data[start : start + place].endswith(b'"text": "') for _, place in suspects)
 
@@ -475,20 +476,66 @@ def test_a_block_is_accepted_up_to_the_first_of_its_lines_that_is_not(rows: list
             alone = kernel.documents(line)
             if alone is None:
                 break
-            accepted.append(alone[1:4])
+            accepted.append(kernel.values(alone[2]))
             size += len(line)
         found = kernel.documents(memoryview(data)[start:])
         if not accepted:
             assert found is None
         else:
-            columns = tuple([value for (value,) in column] for column in zip(*accepted, strict=True))
-            assert found[:4] == (size, *columns)
+            values = tuple([value for (value,) in column] for column in zip(*accepted, strict=True))
+            assert (*found[:2], kernel.values(found[2])) == (size, len(accepted), values)
 
 
 def test_only_bytes_are_taken() -> None:
     for take in (native.documents, native.attributes):
         with pytest.raises(TypeError):
             take("text")
+
+
+_IDS = st.sampled_from(["1", "2", "é", 'a"b'])
+_SOURCES = st.sampled_from(["s", "t", "é"])
+
+
+@given(
+    rows=st.lists(
+        st.tuples(_IDS, _SOURCES, st.integers(1, 3), _IDS, st.none() | _SOURCES, st.integers(1, 3)),
+        min_size=1,
+        max_size=5,
+    ),
+    before=st.integers(0, 2),
+    ahead=st.integers(0, 2),
+    equal=st.booleans(),
+)
+@examples(300)
+def test_rows_agree_as_their_values_do(rows: list[Any], before: int, ahead: int, equal: bool) -> None:
+    if equal:
+        rows = [(*row[:3], row[0], row[4] and row[1], row[2]) for row in rows]
+    texts = [{"id": row[0], "source": row[1], "text": "a" * row[2]} for row in rows]
+    tags: list[Json] = [{"id": row[3], "attributes": {"e__t__a": [[0, row[5], 1]]}} for row in rows]
+    for tag, row in zip(tags, rows, strict=True):
+        tag.update({"source": row[4]} if row[4] else {})
+    one = kernel.documents(encoded([{"id": "0", "source": "s", "text": ""}] * before + texts))
+    other = kernel.attributes(encoded([{"id": "0", "attributes": {}}] * ahead + tags))
+    values = glance.values_of(one[2]), glance.values_of(other[2])
+    for start, end in ((0, len(rows)), (0, 1), (len(rows) - 1, len(rows)), (1, 1)):
+        places = before + start, ahead + start, ahead + end
+        found = glance.agree(one[2], places[0], other[2], *places[1:])
+        assert found == glance.agree(values[0], places[0], values[1], *places[1:])
+        assert found == glance.agree(values[0], places[0], other[2], *places[1:])
+        assert found or not equal
+    keys = [xxhash.xxh64_intdigest(f"{row['source']}\t{row['id']}".encode()) for row in texts]
+    assert glance.keys_of(one[2]).tolist()[before:] == keys
+    for row, start, end in (
+        (0, 1, 0),
+        (0, 0, ahead + len(rows) + 1),
+        (before + len(rows) + 1, 0, 0),
+        (before + len(rows), 0, 1),
+    ):
+        with pytest.raises(IndexError, match="expected rows of both blocks"):
+            kernel.agree(one[2], row, other[2], start, end)
+    for take in (kernel.values, kernel.keys):
+        with pytest.raises(ValueError, match="PyCapsule"):
+            take(values)
 
 
 # Whole datasets: the report is the same with the kernel, without it, and whatever the blocks are.
@@ -550,10 +597,13 @@ def test_what_is_clean_is_accepted_without_the_kernel_too(monkeypatch: pytest.Mo
     rows = documents(20)
     blocks = encoded(rows), encoded(attributes(rows))
     seen = glance.glance_at_documents(blocks[0]), glance.glance_at_attributes(blocks[1])
+    kept = [glance.values_of(each.kept) for each in seen if each is not None]
     without_kernel(monkeypatch)
     again = glance.glance_at_documents(blocks[0]), glance.glance_at_attributes(blocks[1])
     assert None not in again
-    assert [each and replace(each, samples=None) for each in seen] == list(again)
+    assert [each and replace(each, kept=values, samples=None) for each, values in zip(seen, kept, strict=True)] == list(
+        again
+    )
 
 
 def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:

@@ -181,8 +181,8 @@ def looked(data: bytes, glance: Any) -> tuple[Looked, Looked]:
             if clean is None:
                 sampled.note(piece[start:end], line)
             else:
-                sampled.note_samples(piece[start:end], line, len(clean.ids), clean.samples)
-            start, line = end, line + (len(clean.ids) if clean else 1)
+                sampled.note_samples(piece[start:end], line, clean.rows, clean.samples)
+            start, line = end, line + (clean.rows if clean else 1)
     return sampled.finish(), noted.finish()
 
 

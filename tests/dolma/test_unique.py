@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from dolma.corpus import check, codes, documents, encoded, write
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma import unique
 from corpusfmt.formats.dolma.format import FORMAT
+from corpusfmt.formats.dolma.glance import values_of
 from corpusfmt.io import keys
 from corpusfmt.io.paths import entry_of
 
@@ -86,6 +88,9 @@ def test_equal_hashes_of_different_keys_are_no_finding(
         {"documents/a.jsonl.gz": encoded(rows), "documents/b.jsonl": encoded([*documents(9, start=30), rows[4]])},
     )
     monkeypatch.setattr(unique, "key_hash", lambda key: len(key) % 2)
+    monkeypatch.setattr(
+        unique, "keys_of", lambda kept: array("Q", (len(each or "") % 2 for each in values_of(kept).ids))
+    )
     monkeypatch.setattr(keys, "CANDIDATES_AT_A_TIME", batch)
     scratch = tmp_path / "scratch"
     scratch.mkdir()

@@ -6,6 +6,7 @@
 #include "../../src/corpusfmt/io/_native.cpp"
 
 #include <cctype>
+#include <numeric>
 #include <tuple>
 
 #include "../fuzzing.hpp"
@@ -387,6 +388,20 @@ void exercise(const std::string& random, size_t least, Seen& seen) {
     seen.split += pieces.has_value();
 }
 
+void exercise_columns(Source& source) {
+    const size_t width = 1 + below(source, 3), rows = below(source, 40);
+    std::vector<uint64_t> random(width * rows + below(source, width));  // a piece of a row is none
+    for (uint64_t& each : random) each = source() % 4 ? source() : source() % 5;
+    std::vector<uint64_t> order(rows), expected;
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](uint64_t one, uint64_t other) { return random[one] < random[other]; });
+    for (size_t column = 0; column < width; ++column) {
+        for (const uint64_t row : order) expected.push_back(random[column * rows + row]);
+    }
+    expected.insert(expected.end(), order.begin(), order.end());
+    if (corpusfmt::sorted_columns(fuzzing::exact_copy(random).get(), width, rows) != expected) fail("columns in another order", "");
+}
+
 struct Harness {
     static constexpr bool kWantsFiles = false;
     std::vector<std::string> files;
@@ -397,6 +412,7 @@ struct Harness {
         exercise(std::string(text), below(source, 9), seen);
         const auto copy = fuzzing::exact_copy(std::string(text));
         exercise_measures({copy.get(), text.size()}, source);
+        exercise_columns(source);
     }
     void round(Source& source) { take(random_text(source), source); }
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from collections import defaultdict
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpusfmt.io import keys
+from corpusfmt.io import keys, sorting
 from corpusfmt.io.keys import Hashes, KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
@@ -28,7 +32,6 @@ def test_groups_are_those_of_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, shards: list[list[int]], memory: int, few: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keys, "_FEW_TO_SORT", few // 2)
         patch.setattr(keys, "_FEW_TO_SEARCH", few)
         patch.setattr(keys, "_MOST_HELD", max(few, 1))
         _assert_groups_are_those_of_a_dictionary(tmp_path_factory, shards, memory)
@@ -49,6 +52,32 @@ def _assert_groups_are_those_of_a_dictionary(
             expected[key].append((shard, row))
     groups = sorted((list(group), len(group)) for group in repeated(folder, memory))
     assert groups == sorted((places, len(places)) for places in expected.values() if len(places) > 1)
+
+
+@pytest.fixture(scope="module")
+def plain() -> Iterator[ModuleType]:
+    """The module as it is where the kernel is not built."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "corpusfmt.io._native", None)
+        patch.delitem(sys.modules, "corpusfmt.io.sorting")
+        yield import_module("corpusfmt.io.sorting")
+
+
+@given(
+    rows=st.lists(st.tuples(_HASHES, _HASHES, _HASHES), max_size=30),
+    width=st.integers(1, 3),
+    few=st.sampled_from([0, 99]),
+)
+def test_columns_are_sorted_with_and_without_the_kernel(
+    plain: ModuleType, rows: list[tuple[int, ...]], width: int, few: int
+) -> None:
+    columns = b"".join(array("Q", (row[column] for row in rows)) for column in range(width))
+    order = sorted(range(len(rows)), key=lambda number: rows[number][0])
+    expected = [*([rows[number][column] for number in order] for column in range(width)), order]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plain, "FEW_TO_SORT", few)
+        for sort in (sorting.sorted_columns, plain.sorted_columns):
+            assert sort(columns, width) == b"".join(array("Q", column) for column in expected)
 
 
 def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:

@@ -451,20 +451,22 @@ class Parser {
     std::deque<std::string> decoded_;
 };
 
-struct Document {
-    std::string_view id, source, text;  // the text as it stands, with escapes
-    uint64_t length = 0;  // of the text, in code points
+// What pairs a row of documents with one of attributes.
+struct Paired {
+    std::string_view id;
+    std::optional<std::string_view> source;
+    uint64_t size = 0;  // of the text, in code points; of attributes, the one that a text must have: the greatest end of spans
+};
+
+struct Document : Paired {
+    std::string_view text;  // as it stands, with escapes
     bool suspect = false;  // whether the text may be encoded twice
 };
 
 // A reach that needs a closer look at the spans.
 constexpr uint64_t kUnclear = uint64_t{1} << 63;
 
-struct Attributes {
-    std::string_view id;
-    std::optional<std::string_view> source;
-    uint64_t reach = 0;  // the greatest end of its spans
-};
+struct Attributes : Paired {};
 
 // The names of the attributes of a row and of the rows after it, up to the next shape.
 struct Shape {
@@ -510,13 +512,13 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
     bool has_id = false, has_text = false, has_source = false;
     const auto member = [&](std::string_view name) {
         if (name == "id") return has_id = read_text(parser, row.id);
-        if (name == "source") return has_source = read_text(parser, row.source);
+        if (name == "source") return has_source = read_text(parser, row.source.emplace());
         String text;
         if (name == "text") {
             if (!parser.string(text)) return false;
             row.suspect = (!ascii && double_encoding_at<false>(text.raw, 0)) || (text.accents && double_encoding_at<true>(text.raw, 0));
             row.text = text.raw;
-            row.length = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
+            row.size = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }
         if (name == "added" || name == "created") {
@@ -564,7 +566,7 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
     block.names.clear();
     const auto attribute = [&](std::string_view name) {
         block.names.push_back(name);
-        if (parser.at()[0] == '[') return read_spans(parser, row.reach);
+        if (parser.at()[0] == '[') return read_spans(parser, row.size);
         return parser.at()[0] != 'n' && parser.value(kLevels);
     };
     const auto member = [&](std::string_view name) {
@@ -700,73 +702,117 @@ namespace {
 
 using namespace corpusfmt;
 
-// Rows often have the same source as the one before: they share one object.
-auto sources() {
-    return [last = Owned(), text = std::string_view()](std::string_view source) mutable {
-        if (!last || source != text) last.reset(as_str(text = source));
-        return Py_XNewRef(last.get());
-    };
-}
-
 PyObject* as_sample(const Sample& sample) { return Py_BuildValue("KKK", sample[0], sample[1], sample[2]); }
-
-PyObject* columns_of(const Rows<Document>& found, std::string_view lines) {
-    auto source = sources();
-    std::vector<std::array<Py_ssize_t, 2>> suspects;
-    for (const Document& row : found.rows) {
-        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.data() - lines.data()});
-    }
-    return Py_BuildValue("nNNNNN", static_cast<Py_ssize_t>(found.end), as_list(found.rows, [](const Document& row) { return as_str(row.id); }),
-                         as_list(found.rows, [&](const Document& row) { return source(row.source); }),
-                         as_list(found.rows, [](const Document& row) { return PyLong_FromUnsignedLongLong(row.length); }),
-                         as_list(suspects, [](const auto& place) { return Py_BuildValue("nn", place[0], place[1]); }),
-                         as_list(found.samples, as_sample));
-}
 
 PyObject* as_item(const Shape& shape) {
     const Owned names(as_list(shape.names, as_str));
     return names ? Py_BuildValue("nN", static_cast<Py_ssize_t>(shape.row), PyList_AsTuple(names.get())) : nullptr;
 }
 
-PyObject* columns_of(const Rows<Attributes>& found, std::string_view) {
-    auto shared = sources();
-    const auto source = [&](const Attributes& row) { return row.source ? shared(*row.source) : Py_NewRef(Py_None); };
-    return Py_BuildValue("nNNNNN", static_cast<Py_ssize_t>(found.end), as_list(found.rows, [](const Attributes& row) { return as_str(row.id); }),
-                         as_list(found.rows, source),
-                         as_list(found.rows, [](const Attributes& row) { return PyLong_FromUnsignedLongLong(row.reach); }),
-                         as_list(found.shapes, as_item), as_list(found.samples, as_sample));
+// What rules may fire on in clean rows: suspect texts by row and place, and the shapes of attributes.
+PyObject* details_of(const Rows<Document>& found, std::string_view lines) {
+    std::vector<std::array<Py_ssize_t, 2>> suspects;
+    for (const Document& row : found.rows) {
+        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.data() - lines.data()});
+    }
+    return as_list(suspects, [](const auto& place) { return Py_BuildValue("nn", place[0], place[1]); });
 }
+PyObject* details_of(const Rows<Attributes>& found, std::string_view) { return as_list(found.shapes, as_item); }
 
-PyObject* columns_of(const Rows<Record>& found, std::string_view) {
+PyObject* records(PyObject*, PyObject* object) {
+    Buffer lines;
+    if (!lines.open(object)) return nullptr;
+    const auto found = (Unlocked(), clean_rows<Record>(lines.bytes()));  // Python ends all bytes with a zero
+    if (!found) return Py_NewRef(Py_None);
+    const auto& rows = found->rows;
     std::vector<size_t> changes;
-    for (size_t at = 0; at < found.rows.size(); ++at) {
-        const Record &here = found.rows[at], &before = found.rows[at ? at - 1 : at];
+    for (size_t at = 0; at < rows.size(); ++at) {
+        const Record &here = rows[at], &before = rows[at ? at - 1 : at];
         if (at == 0 || here.missing != before.missing || here.languages != before.languages) changes.push_back(at);
     }
     const auto change = [&](size_t at) {
-        const Record& row = found.rows[at];
+        const Record& row = rows[at];
         return Py_BuildValue("nIN", static_cast<Py_ssize_t>(at), row.missing, row.languages ? as_str(*row.languages) : Py_NewRef(Py_None));
     };
     const auto column = [&](auto Record::*value) {
-        return as_list(found.rows, [&](const Record& row) -> PyObject* {
+        return as_list(rows, [&](const Record& row) -> PyObject* {
             const std::optional<uint64_t> number = row.*value;
             return number ? PyLong_FromUnsignedLongLong(*number) : Py_NewRef(Py_None);
         });
     };
-    return Py_BuildValue("nNNNNNN", static_cast<Py_ssize_t>(found.end), column(&Record::offset), column(&Record::lines),
+    return Py_BuildValue("nNNNNNN", static_cast<Py_ssize_t>(found->end), column(&Record::offset), column(&Record::lines),
                          column(&Record::length), column(&Record::id), column(&Record::hash), as_list(changes, change));
 }
 
+// What Python keeps of clean rows, and what their views refer to.
+struct Kept {
+    Buffer lines;
+    std::shared_ptr<const void> found;
+    std::vector<Paired> rows;
+
+    static constexpr const char* kName = "corpusfmt.rows";
+    static Kept* in(PyObject* capsule) { return static_cast<Kept*>(PyCapsule_GetPointer(capsule, kName)); }
+};
+
 template <typename Row>
-PyObject* clean_columns(PyObject*, PyObject* arguments) {
+PyObject* clean(PyObject*, PyObject* arguments) {
     PyObject *object, *shapes = nullptr;
     Py_ssize_t room = 0;
-    Buffer lines, recent;
-    if (!PyArg_ParseTuple(arguments, "O|nO", &object, &room, &shapes) || !lines.open(object)) return nullptr;
+    Buffer recent;
+    auto kept = std::make_unique<Kept>();
+    if (!PyArg_ParseTuple(arguments, "O|nO", &object, &room, &shapes) || !kept->lines.open(object)) return nullptr;
     if (shapes && !recent.open(shapes, PyBUF_WRITABLE)) return nullptr;
     if (shapes && recent.size() != sizeof(Shapes)) return PyErr_Format(PyExc_ValueError, "expected shapes of %zu bytes", sizeof(Shapes));
-    const auto found = (Unlocked(), clean_rows<Row>(lines.bytes(), room, recent.items<Shapes>()));  // Python ends all bytes with a zero
-    return found ? columns_of(*found, lines.bytes()) : Py_NewRef(Py_None);
+    const std::string_view lines = kept->lines.bytes();
+    auto found = (Unlocked(), clean_rows<Row>(lines, room, recent.items<Shapes>()));
+    if (!found) return Py_NewRef(Py_None);
+    kept->rows.assign(found->rows.begin(), found->rows.end());
+    const auto end = static_cast<Py_ssize_t>(found->end), rows = static_cast<Py_ssize_t>(kept->rows.size());
+    const Owned details(details_of(*found, lines)), samples(as_list(found->samples, as_sample));
+    kept->found = std::move(found);
+    const Owned capsule(PyCapsule_New(kept.get(), Kept::kName, [](PyObject* self) { delete Kept::in(self); }));
+    if (capsule) kept.release();
+    return Py_BuildValue("nnOOO", end, rows, capsule.get(), details.get(), samples.get());
+}
+
+PyObject* values(PyObject*, PyObject* capsule) {
+    const auto* const kept = Kept::in(capsule);
+    if (!kept) return nullptr;
+    Owned last;  // rows often have the same source as the one before: they share one object
+    std::string_view text;
+    const auto source = [&](const Paired& row) {
+        if (row.source && (!last || *row.source != text)) last.reset(as_str(text = *row.source));
+        return Py_XNewRef(row.source ? last.get() : Py_None);
+    };
+    return Py_BuildValue("NNN", as_list(kept->rows, [](const Paired& row) { return as_str(row.id); }), as_list(kept->rows, source),
+                         as_list(kept->rows, [](const Paired& row) { return PyLong_FromUnsignedLongLong(row.size); }));
+}
+
+PyObject* keys(PyObject*, PyObject* capsule) {
+    const auto* const kept = Kept::in(capsule);
+    if (!kept) return nullptr;
+    std::vector<uint64_t> hashes;
+    std::string key;
+    for (const Paired& row : kept->rows) {
+        key.assign(row.source.value_or("")).append("\t").append(row.id);
+        hashes.push_back(Xxh64::of(key));
+    }
+    return as_bytes(hashes);
+}
+
+PyObject* agree(PyObject*, PyObject* arguments) {
+    PyObject *one, *other;
+    unsigned long long row, start, end;
+    if (!PyArg_ParseTuple(arguments, "OKOKK", &one, &row, &other, &start, &end)) return nullptr;
+    const auto *const documents = Kept::in(one), *const attributes = documents ? Kept::in(other) : nullptr;
+    if (!attributes) return nullptr;
+    const auto &rows = attributes->rows, &beside = documents->rows;
+    if (start > end || end > rows.size() || row > beside.size() || end - start > beside.size() - row) {
+        return PyErr_Format(PyExc_IndexError, "expected rows of both blocks");
+    }
+    return PyBool_FromLong(std::equal(rows.data() + start, rows.data() + end, beside.data() + row, [](const Paired& mine, const Paired& its) {
+        return mine.size <= its.size && mine.id == its.id && (!mine.source || mine.source == its.source);
+    }));
 }
 
 PyObject* texts(PyObject*, PyObject* arguments) {
@@ -818,10 +864,13 @@ PyObject* pairs_of(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", guarded<clean_columns<Document>>, METH_VARARGS, "documents(lines, room, shapes) -> (bytes read, then columns, suspect texts and samples), up to an odd one"},
+    {"documents", guarded<clean<Document>>, METH_VARARGS, "documents(lines, room, shapes) -> (bytes read, rows, kept, suspect texts, samples), up to an odd row"},
+    {"attributes", guarded<clean<Attributes>>, METH_VARARGS, "attributes(lines, room, shapes) -> (bytes read, rows, kept, shapes, samples), up to an odd row"},
+    {"values", guarded<values>, METH_O, "values(kept) -> (ids, sources, lengths of texts or reaches of spans)"},
+    {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},
+    {"agree", guarded<agree>, METH_VARARGS, "agree(documents, row, attributes, start, end) -> whether ids and sources are the same and spans within texts"},
     {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
-    {"attributes", guarded<clean_columns<Attributes>>, METH_VARARGS, "attributes(lines, room, shapes) -> (bytes read, then columns, shapes and samples), up to an odd one"},
-    {"records", guarded<clean_columns<Record>>, METH_VARARGS, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
+    {"records", guarded<records>, METH_O, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},
     {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},
     {nullptr, nullptr, 0, nullptr},

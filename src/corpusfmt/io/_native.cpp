@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../_compiler.hpp"
@@ -310,6 +311,20 @@ std::optional<std::vector<uint64_t>> measures(std::string_view data, std::string
     return found;
 }
 
+// The columns of a table, one after another, with its rows in the order of the first; the last column has their numbers before.
+std::vector<uint64_t> sorted_columns(const uint64_t* columns, size_t width, size_t rows) {
+    std::vector<std::pair<uint64_t, uint64_t>> order(rows);
+    for (size_t row = 0; row < rows; ++row) order[row] = {columns[row], row};
+    std::sort(order.begin(), order.end());
+    std::vector<uint64_t> sorted;
+    sorted.reserve((width + 1) * rows);
+    for (size_t column = 0; column < width; ++column) {
+        for (const auto& each : order) sorted.push_back(columns[column * rows + each.second]);
+    }
+    for (const auto& each : order) sorted.push_back(each.second);
+    return sorted;
+}
+
 }  // namespace
 }  // namespace corpusfmt
 
@@ -391,6 +406,15 @@ PyObject* measures(PyObject*, PyObject* arguments) {
     return found ? as_bytes(*found) : Py_NewRef(Py_None);
 }
 
+PyObject* sorted_columns(PyObject*, PyObject* arguments) {
+    Buffer columns;
+    Py_ssize_t width;
+    if (!PyArg_ParseTuple(arguments, "y*n:sorted_columns", &columns.view, &width)) return nullptr;
+    if (width < 1) return PyErr_Format(PyExc_ValueError, "expected columns");
+    const auto count = static_cast<size_t>(width);
+    return as_bytes((Unlocked(), sorted_columns(columns.items<uint64_t>(), count, columns.size<uint64_t>() / count)));
+}
+
 PyMethodDef kMethods[] = {
     {"survey", guarded<survey>, METH_VARARGS, "survey(data, least, state, keeps, is_nfc) -> the lines, documents and oddities of a text, see `io.scan`."},
     {"is_utf8", guarded<counted<is_utf8>>, METH_O, "is_utf8(data) -> 1 if it is, or 0."},
@@ -400,6 +424,7 @@ PyMethodDef kMethods[] = {
     {"split_at_empty_lines", guarded<split_at_empty_lines>, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
     {"double_encoding_at", guarded<double_encoding_at>, METH_VARARGS,
      "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
+    {"sorted_columns", guarded<sorted_columns>, METH_VARARGS, "sorted_columns(columns, width) -> the columns, see `io.keys`, and numbers of rows."},
     {nullptr, nullptr, 0, nullptr},
 };
 

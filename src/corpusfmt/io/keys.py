@@ -11,8 +11,8 @@ from array import array
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
-from importlib.util import find_spec
 from itertools import groupby, pairwise
+from operator import eq, itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from msgspec import Struct, field
 
 from corpusfmt.io.limits import meter
 from corpusfmt.io.ondisk import Blocks, in_order
+from corpusfmt.io.sorting import FEW_TO_SORT, has_numpy, sorted_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,15 +50,8 @@ CANDIDATES_AT_A_TIME = 1 << 22
 HASHES_AT_A_TIME = 200_000
 #: For so few keys of a shard, making a file takes longer than finding them.
 FEW_OF_A_SHARD = 16
-# Fewer keys are sorted and searched in less time than importing numpy takes.
-_FEW_TO_SORT = 1 << 13
-_FEW_TO_SEARCH = 1 << 17
-_PLACES_OF_A_HASH = 8
-
-
-def _has_numpy() -> bool:
-    """Return whether NumPy can be imported: in WebAssembly it cannot, and the keys of one file fit into memory."""
-    return find_spec("numpy") is not None
+# Fewer keys are searched in less time than importing numpy takes.
+_FEW_TO_SEARCH = 1 << 19
 
 
 class FewKeys(Struct, frozen=True):
@@ -106,7 +100,7 @@ class KeyWriter:
     def add_few(self, few: FewKeys) -> None:
         """Add the keys of a small shard, which has written none. Runs are small, too, so that none needs numpy."""
         rows = memoryview(few.rows).cast("Q")
-        if self._hashes and len(self._hashes) + len(rows) > _FEW_TO_SORT:
+        if self._hashes and len(self._hashes) + len(rows) > FEW_TO_SORT:
             self._spill()
         self._hashes.frombytes(few.hashes)
         self._positions.extend(few.shard << ROW_BITS | row for row in rows)
@@ -137,8 +131,7 @@ class KeyWriter:
             self._spill()
 
     def _spill(self) -> None:
-        sort = sorted_pairs if len(self._hashes) > _FEW_TO_SORT and _has_numpy() else _sorted_few_pairs
-        pairs = sort(self._hashes, self._positions)
+        pairs = _sorted_pairs(self._hashes, self._positions)
         run = self._folder / f"{self._shard:09d}-{self._runs:05d}-{xxhash.xxh3_64_hexdigest(pairs)}.keys"
         self._folder.mkdir(parents=True, exist_ok=True)
         run.write_bytes(pairs)
@@ -167,18 +160,9 @@ def refuse_unsound(runs: Iterable[Path], shards: Container[int]) -> None:
                 raise ValueError(f"{run.name} is not sorted, or of another shard")
 
 
-def sorted_pairs(hashes: array[int], positions: array[int]) -> bytes:
+def _sorted_pairs(hashes: array[int], positions: array[int]) -> memoryview:
     """Return a run: the hashes, stably sorted, then their positions, all little-endian 64-bit integers."""
-    import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
-
-    column = np.frombuffer(hashes, dtype=np.uint64)
-    order = np.argsort(column, kind="stable")
-    return column[order].tobytes() + np.frombuffer(positions, dtype=np.uint64)[order].tobytes()
-
-
-def _sorted_few_pairs(hashes: array[int], positions: array[int]) -> bytes:
-    rows = sorted(range(len(hashes)), key=hashes.__getitem__)
-    return b"".join(array("Q", map(column.__getitem__, rows)).tobytes() for column in (hashes, positions))
+    return memoryview(sorted_columns(b"".join((hashes, positions)), 2))[: _PAIR_BYTES * len(hashes)]
 
 
 def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[Place]]:
@@ -187,7 +171,7 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[
     `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths.
     """
     runs = _runs_in([folder])
-    if _number(runs) <= _FEW_TO_SEARCH or not _has_numpy():
+    if _number(runs) <= _FEW_TO_SEARCH or not has_numpy():
         yield from _groups_of_few(runs)
         return
     for low, high in _ranges(runs, memory):
@@ -359,29 +343,16 @@ def _joined(slices: Sequence[_Pairs]) -> _Pairs:
 def _groups_of_few(runs: Iterable[str]) -> Iterator[list[Place]]:
     hashes, positions = array("Q"), array("Q")
     for run in runs:
-        pairs = Path(run).read_bytes()
-        hashes.frombytes(pairs[: len(pairs) // 2])
-        positions.frombytes(pairs[len(pairs) // 2 :])
-    if len(hashes) <= _FEW_TO_SORT and len(set(hashes)) == len(hashes):
-        return
-    # A set of all hashes would take ten times as much as this table, in which most have a place of their own.
-    bits = (_PLACES_OF_A_HASH * len(hashes)).bit_length()
-    shift = 64 - bits
-    seen, shared = bytearray(1 << bits), set[int]()
-    for key in hashes:
-        place = key >> shift
-        if seen[place]:
-            shared.add(place)
-        seen[place] = 1
-    if not shared:
-        return
-    groups: dict[int, list[int]] = {}
-    for key, position in zip(hashes, positions, strict=True):
-        if key >> shift in shared:
-            groups.setdefault(key, []).append(position)
-    for _, group in sorted(groups.items()):
-        if len(group) > 1:
-            yield _places(group)
+        written = Path(run).read_bytes()
+        hashes.frombytes(written[: len(written) // 2])
+        positions.frombytes(written[len(written) // 2 :])
+    pairs = _sorted_pairs(hashes, positions).cast("Q")
+    in_order, places = pairs[: len(hashes)], pairs[len(hashes) :]
+    if any(map(eq, in_order, in_order[1:])):
+        for _, group in groupby(zip(in_order, places, strict=True), key=itemgetter(0)):
+            found = [position for _, position in group]
+            if len(found) > 1:
+                yield _places(found)
 
 
 def _places(group: Iterable[int]) -> list[Place]:

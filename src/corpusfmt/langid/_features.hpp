@@ -145,8 +145,7 @@ class Features {
             for (size_t at = 0; at < kept.size(); at += kKeptPair) {
                 int32_t pair[2];
                 std::memcpy(pair, kept.data() + at, kKeptPair);
-                require(pair[0] >= 0 && pair[1] >= 0 && words_ + pair[1] < matrix.rows(),
-                        "the dictionary keeps an n-gram that has no row");
+                require(pair[0] >= 0 && pair[1] >= 0 && words_ + pair[1] < matrix.rows(), "the dictionary keeps an n-gram that has no row");
                 const auto feature = static_cast<Feature>(pair[0]);
                 if (feature < nothing_) treat(feature, words_ + pair[1]);
             }

@@ -98,8 +98,7 @@ class ProductQuantizer {
         part_width_ = reader.number<int32_t>();
         const auto last_width = reader.number<int32_t>();
         require(width == dimension && part_width_ >= 1 && part_width_ <= dimension, "impossible quantiser");
-        require(parts_ == (dimension + part_width_ - 1) / part_width_ &&
-                    last_width == dimension - (parts_ - 1) * part_width_,
+        require(parts_ == (dimension + part_width_ - 1) / part_width_ && last_width == dimension - (parts_ - 1) * part_width_,
                 "the quantiser's parts do not make up a vector");
         last_width_ = last_width;
         centroids_ = std::vector<float>(size_t{256} * dimension);
@@ -130,8 +129,7 @@ class QuantizedMatrix {
         const auto rows = reader.number<int64_t>();
         const auto columns = reader.number<int64_t>();
         const auto code_bytes = reader.number<int32_t>();
-        require(rows >= 0 && columns == dimension && code_bytes >= 0,
-                "a matrix has another width than the header says");
+        require(rows >= 0 && columns == dimension && code_bytes >= 0, "a matrix has another width than the header says");
         rows_ = static_cast<uint64_t>(rows);
         codes_ = reader.block(static_cast<uint64_t>(code_bytes), 1);
         vectors_ = std::make_unique<ProductQuantizer>(reader, dimension);

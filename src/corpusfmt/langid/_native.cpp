@@ -81,18 +81,14 @@ PyObject* model_classify(PyObject* self, PyObject* arguments) {
     Py_ssize_t min_characters, k = 1;
     float threshold = 0.0f;
     if (!PyArg_ParseTuple(arguments, "OnO|nf:classify", &data, &min_characters, &memory, &k, &threshold)) return nullptr;
-    if (min_characters < 0 || k < 1) {
-        PyErr_SetString(PyExc_ValueError, "min_chars must not be negative, nor k less than 1");
-        return nullptr;
-    }
+    if (min_characters < 0 || k < 1) return PyErr_Format(PyExc_ValueError, "min_chars must not be negative, nor k less than 1");
     Buffer buffer, remembered;
     if (!buffer.open(data)) return nullptr;
     Answers answers;
     if (memory != Py_None) {
         if (!remembered.open(memory, PyBUF_WRITABLE)) return nullptr;
         if (!Answers::fit(remembered.size())) {
-            PyErr_SetString(PyExc_ValueError, "memory for answers must have a power of two of bytes, 16 or more");
-            return nullptr;
+            return PyErr_Format(PyExc_ValueError, "memory for answers must have a power of two of bytes, 16 or more");
         }
         answers = {remembered.items(), remembered.size()};
     }

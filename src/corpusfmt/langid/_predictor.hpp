@@ -48,21 +48,13 @@ constexpr size_t whole_vectors(size_t count) { return (count + (kVector - 1)) & 
 class Predictor {
   public:
     explicit Predictor(const Model& model)
-        : model_(model),
-          features_(model.features),
-          least_length_(features_.longest() == 0 ? kBreaking : features_.shortest()),
-          most_length_(std::max(features_.longest(), kBreaking)),
+        : model_(model), features_(model.features),
+          least_length_(features_.longest() == 0 ? kBreaking : features_.shortest()), most_length_(std::max(features_.longest(), kBreaking)),
           lengths_(static_cast<size_t>(most_length_ - least_length_ + 1)),
-          text_(new char[kChunk + 2 * sizeof(uint64_t)]()),
-          starts_(new uint32_t[kChunk + 1]),
-          quads_(new uint32_t[kPlane]()),
-          planes_(new uint32_t[4 * kPlane]()),
-          separators_(new uint32_t[kPlane]()),
-          found_(new Feature[lengths_ * kPlane]),
-          kept_(new Feature[lengths_ * kPlane]),
-          edges_(new uint32_t[kChunk + 2]),
-          candidates_(new Candidate[kMostWords]),
-          sum_(features_.dimension()) {}
+          text_(new char[kChunk + 2 * sizeof(uint64_t)]()), starts_(new uint32_t[kChunk + 1]),
+          quads_(new uint32_t[kPlane]()), planes_(new uint32_t[4 * kPlane]()), separators_(new uint32_t[kPlane]()),
+          found_(new Feature[lengths_ * kPlane]), kept_(new Feature[lengths_ * kPlane]),
+          edges_(new uint32_t[kChunk + 2]), candidates_(new Candidate[kMostWords]), sum_(features_.dimension()) {}
 
     // The guesses are empty if no feature of the line is in the model.
     const std::vector<Guess>& guesses(std::string_view line, unsigned char largest_byte, size_t k, float threshold) {
@@ -124,9 +116,7 @@ class Predictor {
         while (!line.empty()) {
             const std::string_view chunk = line.substr(0, chunk_length(line));
             const bool is_one_long_word = chunk.size() > kChunk;
-            if (is_one_long_word || !add_chunk(chunk, largest_byte)) {
-                if (!add_word_by_word(chunk)) break;
-            }
+            if ((is_one_long_word || !add_chunk(chunk, largest_byte)) && !add_word_by_word(chunk)) break;
             line.remove_prefix(chunk.size());
         }
         return end_line();
@@ -189,15 +179,11 @@ class Predictor {
         const uint32_t* const quads = quads_.get();
         uint32_t* const separators = separators_.get();
         const size_t end = whole_vectors(kFirst + characters_ + 1);
-        for (size_t at = 0; at < end; ++at) {
-            separators[at] = is_separator(quads[at] & 0xFF) ? ~uint32_t{0} : 0;
-        }
+        for (size_t at = 0; at < end; ++at) separators[at] = is_separator(quads[at] & 0xFF) ? ~uint32_t{0} : 0;
         for (size_t k = 0; k < width; ++k) {
             uint32_t* const plane = planes_.get() + k * kPlane;
             const uint32_t least = kLeastLead[k];
-            for (size_t at = 0; at < end; ++at) {
-                plane[at] = (quads[at] & 0xFF) >= least ? signed_byte(quads[at] >> 8 * k & 0xFF) : 0;
-            }
+            for (size_t at = 0; at < end; ++at) plane[at] = (quads[at] & 0xFF) >= least ? signed_byte(quads[at] >> 8 * k & 0xFF) : 0;
         }
         uint32_t* const leads = planes_.get();
         for (size_t at = 0; at < end; ++at) leads[at] = separators[at] ? '>' : leads[at];
@@ -233,15 +219,11 @@ class Predictor {
                 }
                 if (length < least_length_) continue;
                 Feature features[kVector];
-                for (size_t at = 0; at < kVector; ++at) {
-                    features[at] = std::max(modulus.of(hashes[at]), broken[at] & nothing);
-                }
+                for (size_t at = 0; at < kVector; ++at) features[at] = std::max(modulus.of(hashes[at]), broken[at] & nothing);
                 std::memcpy(found(length) + begin, features, sizeof features);
             }
         }
-        for (int32_t length = std::max(longest + 1, least_length_); length <= most_length_; ++length) {
-            std::fill_n(found(length), end, nothing);
-        }
+        for (int32_t length = std::max(longest + 1, least_length_); length <= most_length_; ++length) std::fill_n(found(length), end, nothing);
     }
 
     // A byte after the first of a character, zero for none.

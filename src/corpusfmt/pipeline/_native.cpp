@@ -1,5 +1,5 @@
 // The hot loops of a build that run for each header or line: read canonical records of a WET file, join kept lines into
-// documents, sort and compare hashes of lines.
+// documents, compare hashes of lines.
 //
 // Input that is not certainly canonical is left to Python, which decides.
 //
@@ -194,27 +194,10 @@ struct Key {
     uint64_t first, second, line;
 };
 
-// Compiled to a single load.
-template <size_t... Byte>
-constexpr uint64_t big_endian(const unsigned char* at, std::index_sequence<Byte...>) {
-    return ((static_cast<uint64_t>(at[Byte]) << (56 - 8 * Byte)) | ...);
-}
-
-uint64_t big_endian(const unsigned char* at) { return big_endian(at, std::make_index_sequence<sizeof(uint64_t)>()); }
-
 void append_big_endian(std::string& bytes, uint64_t word) {
     char digits[sizeof(word)];
     for (size_t byte = 0; byte < sizeof(word); ++byte) digits[byte] = static_cast<char>(word >> (56 - 8 * byte));
     bytes.append(digits, sizeof(word));
-}
-
-// The keys of consecutive digests, sorted by their first words and, if equal, by their lines.
-std::vector<Key> sorted_keys(std::string_view digests, size_t words) {
-    std::vector<Key> keys(digests.size() / (words * sizeof(uint64_t)));
-    const auto* at = reinterpret_cast<const unsigned char*>(digests.data());
-    for (size_t line = 0; line < keys.size(); ++line, at += words * 8) keys[line] = {big_endian(at), words > 1 ? big_endian(at + 8) : 0, line};
-    std::stable_sort(keys.begin(), keys.end(), [](const Key& one, const Key& other) { return one.first < other.first; });
-    return keys;
 }
 
 // Sorted keys as stored in a container: a column for each word of the hashes, and one for lines.
@@ -340,10 +323,7 @@ PyObject* wet_records(PyObject*, PyObject* arguments) {
     const char* data;
     Py_ssize_t size, start;
     if (!PyArg_ParseTuple(arguments, "y#n:wet_records", &data, &size, &start)) return nullptr;
-    if (start < 0 || start > size) {
-        PyErr_SetString(PyExc_ValueError, "there is no such place in the data");
-        return nullptr;
-    }
+    if (start < 0 || start > size) return PyErr_Format(PyExc_ValueError, "there is no such place in the data");
     const Records found = canonical_records({data, static_cast<size_t>(size)}, static_cast<size_t>(start));
     std::vector<int64_t> ends;
     int64_t end = 0;
@@ -390,46 +370,20 @@ PyObject* documents(PyObject*, PyObject* arguments) {
                           &labels.view, &scores.view, &least, &adjacent)) {
         return nullptr;
     }
-    const Lines lines{text.bytes(),
-                      record_ends.items<int64_t>(),
-                      record_ends.size<int64_t>(),
-                      starts.items<int64_t>(),
-                      ends.items<int64_t>(),
-                      labels.items<int32_t>(),
-                      scores.items<float>(),
-                      starts.size<int64_t>()};
+    const Lines lines{text.bytes(), record_ends.items<int64_t>(), record_ends.size<int64_t>(), starts.items<int64_t>(),
+                      ends.items<int64_t>(), labels.items<int32_t>(), scores.items<float>(), starts.size<int64_t>()};
     const std::array<size_t, 3> others{ends.size<int64_t>(), labels.size<int32_t>(), scores.size<float>()};
     if (std::any_of(others.begin(), others.end(), [&](size_t size) { return size != lines.count; }) || !lines.fit()) {
-        PyErr_SetString(PyExc_ValueError, "columns do not fit each other, or the text");
-        return nullptr;
+        return PyErr_Format(PyExc_ValueError, "columns do not fit each other, or the text");
     }
     return as_list(documents_of(lines, least, adjacent != 0), [&](const Document& each) { return as_object(each, lines); });
-}
-
-bool is_word_count(Py_ssize_t words) {
-    if (words == 1 || words == 2) return true;
-    PyErr_SetString(PyExc_ValueError, "hashes have one word or two");
-    return false;
-}
-
-PyObject* sorted_keys(PyObject*, PyObject* arguments) {
-    Buffer digests;
-    Py_ssize_t words;
-    if (!PyArg_ParseTuple(arguments, "y*n:sorted_keys", &digests.view, &words) || !is_word_count(words)) return nullptr;
-    const auto keys = sorted_keys(digests.bytes(), static_cast<size_t>(words));
-    std::vector<uint64_t> columns;
-    columns.reserve(keys.size() * (static_cast<size_t>(words) + 1));
-    for (const auto column : {&Key::first, &Key::second, &Key::line}) {
-        if (words == 1 && column == &Key::second) continue;
-        for (const Key& key : keys) columns.push_back(key.*column);
-    }
-    return as_bytes(columns);
 }
 
 PyObject* repetitions(PyObject*, PyObject* arguments) {
     PyObject* list;
     Py_ssize_t words;
-    if (!PyArg_ParseTuple(arguments, "On:repetitions", &list, &words) || !is_word_count(words)) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "On:repetitions", &list, &words)) return nullptr;
+    if (words != 1 && words != 2) return PyErr_Format(PyExc_ValueError, "hashes have one word or two");
     std::deque<Buffer> held;
     std::vector<Section> sections;
     const size_t columns = static_cast<size_t>(words) + 1;
@@ -495,7 +449,6 @@ PyMethodDef kMethods[] = {
     {"wet_records", guarded<wet_records>, METH_VARARGS, "wet_records(data, start) -> (headers, text, ends, seen, next)."},
     {"documents", guarded<documents>, METH_VARARGS,
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, scores)]."},
-    {"sorted_keys", guarded<sorted_keys>, METH_VARARGS, "sorted_keys(digests, words) -> columns of words and numbers."},
     {"repetitions", guarded<repetitions>, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
     {"line_set", guarded<line_set>, METH_VARARGS,
      "line_set(most) -> a set of lines, known by their hashes; it forgets them when there are more."},

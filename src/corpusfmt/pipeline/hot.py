@@ -38,7 +38,7 @@ class LineSet:
 
 
 try:
-    from corpusfmt.pipeline._native import documents, line_set, new_lines, repetitions, sorted_keys, wet_records
+    from corpusfmt.pipeline._native import documents, line_set, new_lines, repetitions, wet_records
 except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
     import numpy as np
     import xxhash
@@ -96,19 +96,10 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
             for (record, label, lines, own_scores), whole in zip(found, joined, strict=True)
         ]
 
-    def sorted_keys(digests: bytes | bytearray, words: int, /) -> bytes:
-        """Return columns of hash words and line numbers, stably sorted by first word, as native 64-bit integers.
-
-        `digests` are the big-endian digests of consecutive lines.
-        """
-        columns = np.frombuffer(digests, dtype=">u8").reshape(-1, words).T.astype(np.uint64)
-        columns = np.vstack((columns, np.arange(columns.shape[1], dtype=np.uint64)))
-        return columns[:, np.argsort(columns[0], kind="stable")].tobytes()
-
     def repetitions(sections: list[tuple[int, bytes]], words: int, /) -> list[tuple[int, bytes]]:
         """Return the numbers of inputs, each with the sorted numbers of its lines that repeat an earlier line.
 
-        `sections` are results of `sorted_keys` in input order; line numbers continue within an input.
+        `sections` are results of `dedup.keys.sorted_keys` in input order; line numbers continue within an input.
         """
         ranges = [(number, np.frombuffer(each, dtype=np.uint64).reshape(words + 1, -1)) for number, each in sections]
         if not ranges:
@@ -133,4 +124,4 @@ class Xxh64LineSet:
         self.add: Callable[[bytes], tuple[bytes, bytes, bytes]] = partial(new_lines, line_set(most))
 
 
-__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "sorted_keys", "wet_records"]
+__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "wet_records"]

@@ -261,10 +261,7 @@ PyObject* plain_table(PyObject*, PyObject* arguments) {
     Py_ssize_t size, length, width;
     PyObject* list;
     if (!PyArg_ParseTuple(arguments, "y#y#nO:plain_table", &data, &size, &delimiter, &length, &width, &list)) return nullptr;
-    if (!PyList_Check(list) || length != 1 || width < 1) {
-        PyErr_SetString(PyExc_ValueError, "plain_table(data, delimiter, width, wanted)");
-        return nullptr;
-    }
+    if (!PyList_Check(list) || length != 1 || width < 1) return PyErr_Format(PyExc_ValueError, "plain_table(data, delimiter, width, wanted)");
     std::vector<Wanted> wanted;
     if (!wanted_of(list, wanted)) return nullptr;
     const auto found = plain_table({data, static_cast<size_t>(size)}, *delimiter, static_cast<size_t>(width), wanted);

@@ -64,7 +64,8 @@ class _AttributesFile:
                 yield from (_judged(line, at) for line, at in located_lines(block, self.file.path))
                 continue
             places = located_lines(block, self.file.path)
-            columns = zip(places, clean.ids, clean.sources, clean.reaches, strict=True)
+            values = clean.values
+            columns = zip(places, values.ids, values.sources, values.sizes, strict=True)
             for (line, at), identity, source, reach in columns:
                 yield _AttributesRow(at, line, identity, source, reach)
 
@@ -83,7 +84,8 @@ class _AttributesFile:
 def _judged(line: bytes, at: Location) -> _AttributesRow:
     clean = clean_attributes(line)
     if clean is not None:
-        return _AttributesRow(at, line, clean.ids[0], clean.sources[0], clean.reaches[0])
+        values = clean.values
+        return _AttributesRow(at, line, values.ids[0], values.sources[0], values.sizes[0])
     judge = _judge(at.path)
     row = judged_attributes(line, at, judge) or {}
     identity = row.get("id")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from operator import le
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -13,11 +11,11 @@ from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Difference, other_count, other_id, other_source
 from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
 from corpusfmt.formats.dolma.clean import UNCLEAR
+from corpusfmt.formats.dolma.glance import agree
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
-    AttributesColumns,
-    DocumentColumns,
+    Columns,
     DolmaFile,
     Keys,
     attributes_columns,
@@ -58,75 +56,70 @@ class _AttributesSet:
         self.difference: Difference | None = None
         self._judge = judge
         self._columns = attributes_columns(file, judge, self.keys)
-        self._current: AttributesColumns | None = None
+        self._current: Columns | None = None
         self._next = 0
 
-    def _take(self, count: int) -> Iterator[tuple[AttributesColumns, int, int]]:
+    def _take(self, count: int) -> Iterator[tuple[Columns, int, int]]:
         """Yield the next rows, as ranges of columns; fewer than `count` at the end of the file."""
         while count:
-            if self._current is None or self._next == len(self._current.ids):
+            if self._current is None or self._next == self._current.rows:
                 self._current = next(self._columns, None)
                 self._next = 0
                 if self._current is None:
                     return
                 continue
             start = self._next
-            self._next = min(start + count, len(self._current.ids))
+            self._next = min(start + count, self._current.rows)
             count -= self._next - start
             yield self._current, start, self._next
 
-    def pair(self, documents: DocumentColumns) -> None:
+    def pair(self, documents: Columns) -> None:
         """Judge the rows that belong to a block of documents."""
         if self.difference is not None:
-            self.difference.add_documents(documents.ids)
+            self.difference.add_documents(documents.values.ids)
         row = 0
-        for columns, start, end in self._take(len(documents.ids)):
-            rows = row + end - start
+        for columns, start, end in self._take(documents.rows):
             if self.difference is not None:
-                self.difference.add_attributes(columns.ids[start:end])
+                self.difference.add_attributes(columns.values.ids[start:end])
                 self._judge_spans_alone(columns, start, end)
-            elif not (
-                documents.ids[row:rows] == columns.ids[start:end]
-                and _same_sources(documents.sources[row:rows], columns.sources[start:end])
-                and all(map(le, columns.reaches[start:end], documents.lengths[row:rows]))
-            ):
+            elif not agree(documents.kept, row, columns.kept, start, end):
                 self._pair_rows(documents, row, columns, start, end)
-            row = rows
+            row += end - start
 
-    def _pair_rows(
-        self, documents: DocumentColumns, row: int, columns: AttributesColumns, start: int, end: int
-    ) -> None:
+    def _pair_rows(self, documents: Columns, row: int, columns: Columns, start: int, end: int) -> None:
+        its, mine = documents.values, columns.values
         for index in range(start, end):
             beside = row + index - start
-            document_id, attributes_id = documents.ids[beside], columns.ids[index]
+            document_id, attributes_id = its.ids[beside], mine.ids[index]
             if document_id is not None and attributes_id is not None and document_id != attributes_id:
                 place = columns.place(index)
                 self.difference = Difference(documents.first_row + beside, place, document_id, attributes_id)
-                self.difference.add_documents(documents.ids[beside:])
-                self.difference.add_attributes(columns.ids[index:end])
+                self.difference.add_documents(its.ids[beside:])
+                self.difference.add_attributes(mine.ids[index:end])
                 self._judge_spans_alone(columns, index, end)
                 return
-            sources = (documents.sources[beside], columns.sources[index])
+            sources = (its.sources[beside], mine.sources[index])
             if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
                 place = replace(columns.place(index), record=attributes_id)
                 self._judge.report(*other_source(place, *sources))
-            if columns.reaches[index] > documents.lengths[beside]:
-                known = documents.lengths[beside] < UNKNOWN_LENGTH
+            if mine.sizes[index] > its.sizes[beside]:
+                known = its.sizes[beside] < UNKNOWN_LENGTH
                 self._judge_spans(columns, index, documents.row(beside) if known else None)
 
-    def _judge_spans_alone(self, columns: AttributesColumns, start: int, end: int) -> None:
-        for index in range(start, end):
-            if columns.reaches[index] == UNCLEAR:
+    def _judge_spans_alone(self, columns: Columns, start: int, end: int) -> None:
+        for index, reach in enumerate(columns.values.sizes[start:end], start):
+            if reach == UNCLEAR:
                 self._judge_spans(columns, index, None)
 
-    def _judge_spans(self, columns: AttributesColumns, index: int, document: Json | None) -> None:
+    def _judge_spans(self, columns: Columns, index: int, document: Json | None) -> None:
         row = columns.row(index)
         if row is None:
             return
-        at = replace(columns.place(index), record=columns.ids[index])
+        at = replace(columns.place(index), record=columns.values.ids[index])
+        has_source = columns.values.sources[index] is not None
         for key, value in row["attributes"].items():
             if isinstance(value, list):
-                self._judge.check(Spans(at, key, value, document, has_source=columns.sources[index] is not None))
+                self._judge.check(Spans(at, key, value, document, has_source=has_source))
 
     def read_alone(self) -> None:
         """Judge all rows, without documents."""
@@ -139,7 +132,7 @@ class _AttributesSet:
         for columns, start, end in self._take(UNKNOWN_LENGTH):
             first_extra = first_extra or columns.place(start)
             if self.difference is not None:
-                self.difference.add_attributes(columns.ids[start:end])
+                self.difference.add_attributes(columns.values.ids[start:end])
             self._judge_spans_alone(columns, start, end)
         if not (documents.whole and self.file.whole):
             for code in ("DOL501", "DOL502"):
@@ -152,10 +145,6 @@ class _AttributesSet:
             self._judge.report(*other_count(place, documents.rows, self.file.rows, explained))
         elif explained:
             self._judge.report(*other_id(place, explained))
-
-
-def _same_sources(documents: Sequence[Any], attributes: Sequence[Any]) -> bool:
-    return documents == attributes or attributes.count(None) == len(attributes)
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
@@ -213,8 +202,8 @@ def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:
     judge.coverage.bytes = file.bytes
 
 
-def _judge_listed(columns: DocumentColumns, blocklist: Blocklist, judge: Judge) -> None:
-    pairs = list(zip(columns.ids, columns.sources, strict=True))
+def _judge_listed(columns: Columns, blocklist: Blocklist, judge: Judge) -> None:
+    pairs = list(zip(columns.values.ids, columns.values.sources, strict=True))
     known = [document_id for document_id, _ in pairs if document_id is not None]
     if blocklist.misses(known, [key_of(source, document_id) for document_id, source in pairs if document_id]):
         return

@@ -42,6 +42,23 @@ _decode_attributes = msgspec.json.Decoder(_AttributesRow).decode_lines
 _encode = msgspec.json.Encoder().encode
 
 
+class Values(Struct):
+    """What pairs rows, a column each; None where a row lacks it.
+
+    `sizes` are the lengths of texts in code points; of attributes, what a text must have, the greatest end of each row's spans,
+    or `UNCLEAR` if they need a closer look.
+    """
+
+    ids: list[str | None] = []
+    sources: list[Any] = []
+    sizes: list[int] = []
+
+    def extend(self, others: Values) -> None:
+        self.ids += others.ids
+        self.sources += others.sources
+        self.sizes += others.sizes
+
+
 class CleanDocuments(Struct, frozen=True):
     """Rows of documents on which no rule can fire. The texts are not in the rows, but in a column."""
 
@@ -52,19 +69,14 @@ class CleanDocuments(Struct, frozen=True):
 
 
 class CleanAttributes(Struct, frozen=True):
-    """Rows of attributes on which only rules on spans can fire; they take up `size` bytes.
+    """Rows of attributes on which only rules on spans can fire.
 
-    `reaches` has the greatest end of each row's spans, `UNCLEAR` if they need a closer look. `shapes` has the names of
-    attributes that occur together in a row, each with the first row (from 0) that has them; one may be there twice.
-    `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
+    `shapes` has the names of attributes that occur together in a row, each with the first row (from 0) that has them; one may
+    be there twice.
     """
 
-    size: int
-    ids: list[str]
-    sources: list[str | None]
-    reaches: list[int]
+    values: Values
     shapes: list[tuple[int, tuple[str, ...]]]
-    samples: list[tuple[int, int, int]] | None = None
 
 
 UNCLEAR = 1 << 63
@@ -121,7 +133,7 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
     if count_quotes(data) != 2 * strings:
         return None
     shapes = [(keys.index(names), names) for names in dict.fromkeys(keys)]
-    return CleanAttributes(len(data), [row.id for row in rows], sources, reaches, shapes)
+    return CleanAttributes(Values([row.id for row in rows], sources, reaches), shapes)
 
 
 def _all_of(kind: type, values: list[Any]) -> bool:

@@ -1,19 +1,21 @@
-"""Internal: The columns that a check needs of clean rows, from a native kernel if it is built and else from `clean`.
+"""Internal: What a check needs of clean rows, from a native kernel if it is built and else from `clean`.
 
-Both give the same columns. Neither accepts a row on which a rule may fire, but they may leave different other rows to
+Both find the same. Neither accepts a row on which a rule may fire, but they may leave different other rows to
 the rules.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from array import array
+from operator import le
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 from msgspec import Struct, defstruct
 from msgspec.structs import astuple
 
 from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
-from corpusfmt.formats.dolma.clean import CleanAttributes, clean_attributes, clean_documents
+from corpusfmt.formats.dolma.clean import Values, clean_attributes, clean_documents
 from corpusfmt.io.jsonlines import UNDECODABLE, may_lose_digits
 from corpusfmt.io.loading import BLOCK_BYTES
 from corpusfmt.io.looking import Look
@@ -27,6 +29,12 @@ except ImportError:  # no wheel for this platform and no compiler: the same verd
 else:
     _BUILT = True
 
+if TYPE_CHECKING:
+    from corpusfmt.formats._native import KeptRows
+
+#: The values of clean rows, or the rows themselves, which the kernel keeps until somebody asks for their values.
+Kept: TypeAlias = "Values | KeptRows"
+
 # Bytes in one call: a loader's block ends in it at most once before its last row, and the intermediate values in `clean` fit a
 # processor's cache.
 PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
@@ -35,16 +43,49 @@ PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
 class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
-    `lengths` are the lengths of their texts in code points. `suspects` has the texts that may be encoded twice: row and
+    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and
     place. `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
     """
 
     size: int
-    ids: list[str]
-    sources: list[str]
-    lengths: list[int]
+    rows: int
+    kept: Kept
     suspects: list[tuple[int, int]] = []
     samples: list[tuple[int, int, int]] | None = None
+
+
+class AttributesGlance(Struct, frozen=True):
+    """Rows of attributes on which only rules on spans can fire; `shapes` as `CleanAttributes` has them, the rest as above."""
+
+    size: int
+    rows: int
+    kept: Kept
+    shapes: list[tuple[int, tuple[str, ...]]]
+    samples: list[tuple[int, int, int]] | None = None
+
+
+def values_of(kept: Kept) -> Values:
+    """Return the values of rows that were kept."""
+    return kept if isinstance(kept, Values) else Values(*_native.values(kept))
+
+
+def agree(documents: Kept, row: int, attributes: Kept, start: int, end: int) -> bool:
+    """Return whether rows of attributes have the ids and sources of the documents from a row on, and spans within their texts."""
+    if not isinstance(documents, Values) and not isinstance(attributes, Values):
+        return _native.agree(documents, row, attributes, start, end)
+    its, mine = values_of(documents), values_of(attributes)
+    rows = row + end - start
+    sources = zip(mine.sources[start:end], its.sources[row:rows], strict=True)
+    return (
+        its.ids[row:rows] == mine.ids[start:end]
+        and all(source in (None, beside) for source, beside in sources)
+        and all(map(le, mine.sizes[start:end], its.sizes[row:rows]))
+    )
+
+
+def keys_of(documents: KeptRows) -> array[int]:
+    """Return the XXH64 of the source, a tab and the id of each document."""
+    return array("Q", _native.keys(documents))
 
 
 def _rows_to_try(data: bytes, start: int) -> bytes:
@@ -63,7 +104,8 @@ def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -
         clean = None if doubtful else clean_documents(data)
         if clean is None:
             return None
-        return DocumentsGlance(len(data), clean.ids, clean.sources, list(map(len, clean.texts)))
+        values = Values([*clean.ids], [*clean.sources], list(map(len, clean.texts)))
+        return DocumentsGlance(len(data), len(clean.ids), values)
     columns = _native.documents(memoryview(data)[start:], *(look.sampling() if look else ()))
     return None if columns is None else DocumentsGlance(*columns)
 
@@ -106,13 +148,16 @@ def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
 
 
-def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) -> CleanAttributes | None:
+def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) -> AttributesGlance | None:
     """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
 
     With a `look` they are sampled for it.
     """
     if not _BUILT:
         data = _rows_to_try(data, start)
-        return None if may_lose_digits(data) else clean_attributes(data)
+        clean = None if may_lose_digits(data) else clean_attributes(data)
+        if clean is None:
+            return None
+        return AttributesGlance(len(data), len(clean.values.ids), clean.values, clean.shapes)
     columns = _native.attributes(memoryview(data)[start:], *(look.sampling() if look else ()))
-    return None if columns is None else CleanAttributes(*columns)
+    return None if columns is None else AttributesGlance(*columns)

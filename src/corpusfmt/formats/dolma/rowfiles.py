@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes
+from corpusfmt.formats.dolma.clean import UNCLEAR, Values
 from corpusfmt.formats.dolma.glance import (
     PIECE,
+    AttributesGlance,
     DocumentsGlance,
+    Kept,
     glance_at_attributes,
     glance_at_documents,
+    values_of,
 )
 from corpusfmt.formats.dolma.rows import (
     CARRIAGE_RETURN,
@@ -35,7 +38,7 @@ from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-_Glance = TypeVar("_Glance", DocumentsGlance, CleanAttributes)
+_Glance = TypeVar("_Glance", DocumentsGlance, AttributesGlance)
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 
@@ -116,9 +119,9 @@ class DolmaFile(RowFile):
                     end = start + clean.size
                     rows = Block(data[start:end], line, piece.byte + start)
                     if self.look is not None:
-                        self.look.note_samples(rows.data, line, len(clean.ids), clean.samples)
+                        self.look.note_samples(rows.data, line, clean.rows, clean.samples)
                     yield rows, clean
-                    line += len(clean.ids)
+                    line += clean.rows
                 start = end
 
     def looked(self) -> dict[str, Looked]:
@@ -152,15 +155,32 @@ class DolmaFile(RowFile):
 
 
 class Columns(Struct):
-    """Consecutive rows of one file, a column for each value that pairs them; None if a row lacks it."""
+    """Consecutive rows of one file. The kernel keeps them if it has found all of them clean."""
 
     path: str
     block: Block | LongLine
     first_row: int
-    ids: list[str | None] = field(default_factory=list)
-    sources: list[str | None] = field(default_factory=list)
+    rows: int = 0
+    kept: Kept = field(default_factory=Values)
+    _values: Values | None = None
     _lines: list[bytes] | None = None
     _starts: list[int] | None = None
+
+    def add(self, rows: int, kept: Kept) -> None:
+        """Take the values of more rows."""
+        if self.rows:
+            self.kept = values = self.values
+            values.extend(values_of(kept))
+        else:
+            self.kept, self._values = kept, None
+        self.rows += rows
+
+    @property
+    def values(self) -> Values:
+        """What pairs the rows."""
+        if self._values is None:
+            self._values = values_of(self.kept)
+        return self._values
 
     @property
     def lines(self) -> list[bytes]:
@@ -182,29 +202,17 @@ class Columns(Struct):
         return json_object(self.lines[index]) if self.lines else None
 
 
-class DocumentColumns(Columns):
-    """Rows of documents: the lengths of their texts in code points."""
-
-    lengths: list[int] = field(default_factory=list)
-
-
-class AttributesColumns(Columns):
-    """Rows of attributes: the reach of their spans, see `CleanAttributes`."""
-
-    reaches: list[int] = field(default_factory=list)
-
-
 # No span reaches beyond an unreadable text; next to one, spans that need a closer look get it, too.
 UNKNOWN_LENGTH = UNCLEAR - 1
 
 
-def document_columns(file: DolmaFile, judge: Judge) -> Iterator[DocumentColumns]:
+def document_columns(file: DolmaFile, judge: Judge) -> Iterator[Columns]:
     """Read a documents file; judge every row of it."""
     for block in file.blocks():
-        columns = DocumentColumns(file.path, block, file.rows)
+        columns = Columns(file.path, block, file.rows)
         if isinstance(block, LongLine):
             judge.report(*file.too_long(block))
-            _append(columns, None, None, UNKNOWN_LENGTH, 1)
+            columns.add(1, Values([None], [None], [UNKNOWN_LENGTH]))
         else:
             for found in file.glances(block, glance_at_documents):
                 if isinstance(found, Run):
@@ -213,37 +221,34 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[DocumentColumns]
                 rows, clean = found
                 if clean.suspects:
                     _judge_suspects(rows, clean, file, judge)
-                columns.ids += clean.ids
-                columns.sources += clean.sources
-                columns.lengths += clean.lengths
-        file.rows += len(columns.ids)
+                columns.add(clean.rows, clean.kept)
+        file.rows += columns.rows
         yield columns
 
 
-def _append(columns: DocumentColumns, document_id: str | None, source: str | None, length: int, rows: int) -> None:
-    columns.ids += [document_id] * rows
-    columns.sources += [source] * rows
-    columns.lengths += [length] * rows
+def _add_run(columns: Columns, run: Run, *values: Any) -> None:
+    columns.add(run.count, Values(*([value] * run.count for value in values)))
 
 
-def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: DocumentColumns) -> None:
+def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: Columns) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
     if not line:
         file.add_blank_lines(at, run.count)
     row = (judged_document(line, at, judge, run.count) if line else None) or {}
     document_id, text = row.get("id"), row.get("text")
     length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
-    _append(columns, _string(document_id) or None, _string(row.get("source")), length, run.count)
+    _add_run(columns, run, _string(document_id) or None, _string(row.get("source")), length)
 
 
 def _judge_suspects(rows: Block, clean: DocumentsGlance, file: DolmaFile, judge: Judge) -> None:
     """Judge the texts of clean rows that may be encoded twice."""
     after = 0
+    ids = values_of(clean.kept).ids
     for row, place in clean.suspects:
         if row < after:
             continue
         run = first_run(rows, rows.line + row, rows.data.rfind(b"\n", 0, place) + 1)
-        at = Location(file.path, run.line, run.byte, pointer=pointer("text"), record=clean.ids[row])
+        at = Location(file.path, run.line, run.byte, pointer=pointer("text"), record=ids[row])
         report_json_text(json_string_around(rows.data, place), at, judge, run.count)
         after = row + run.count
 
@@ -295,42 +300,39 @@ class Keys:
                 self.seen[key] = at
 
 
-def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[AttributesColumns]:
+def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Columns]:
     """Read an attributes file; judge every row of it, but not its spans."""
     for block in file.blocks():
-        columns = AttributesColumns(file.path, block, file.rows)
+        columns = Columns(file.path, block, file.rows)
         if isinstance(block, LongLine):
             judge.report(*file.too_long(block))
-            columns.ids, columns.sources, columns.reaches = [None], [None], [0]
+            columns.add(1, Values([None], [None], [0]))
         else:
             for found in file.glances(block, glance_at_attributes):
                 if isinstance(found, Run):
                     _judge_attributes(found, file, judge, keys, columns)
                 else:
                     _add_attributes(found[1], keys, columns)
-        file.rows += len(columns.ids)
+        file.rows += columns.rows
         yield columns
 
 
-def _add_attributes(clean: CleanAttributes, keys: Keys, columns: AttributesColumns) -> None:
-    first = len(columns.ids)
-    columns.ids += clean.ids
-    columns.sources += clean.sources
-    columns.reaches += clean.reaches
+def _add_attributes(clean: AttributesGlance, keys: Keys, columns: Columns) -> None:
+    first = columns.rows
+    columns.add(clean.rows, clean.kept)
     for row, names in clean.shapes:
         if new := keys.new_ones(names):
             keys.take(new, columns.place(first + row))
 
 
-def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: AttributesColumns) -> None:
+def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: Columns) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
     if not line:
         file.add_blank_lines(at, run.count)
     row = (judged_attributes(line, at, judge, run.count) if line else None) or {}
     attributes = row.get("attributes")
-    columns.ids += [_string(row.get("id"))] * run.count
-    columns.sources += [row.get("source")] * run.count
-    columns.reaches += [UNCLEAR if isinstance(attributes, dict) else 0] * run.count
+    reach = UNCLEAR if isinstance(attributes, dict) else 0
+    _add_run(columns, run, _string(row.get("id")), row.get("source"), reach)
     if isinstance(attributes, dict):
         keys.take(keys.new_ones(tuple(attributes)), at)
 

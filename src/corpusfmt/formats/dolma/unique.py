@@ -15,8 +15,10 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
+from corpusfmt.formats.dolma.clean import Values
+from corpusfmt.formats.dolma.glance import keys_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS
-from corpusfmt.formats.dolma.rowfiles import DocumentColumns, DolmaFile, lines_of
+from corpusfmt.formats.dolma.rowfiles import Columns, DolmaFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.io.keys import FewKeys, KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.lines import LongLine
@@ -26,7 +28,7 @@ from corpusfmt.rules import Grading, Judge
 
 _FOLDER = "dolma-keys"
 
-key_hash: Callable[[bytes], int] = xxhash.xxh3_64_intdigest
+key_hash: Callable[[bytes], int] = xxhash.xxh64_intdigest
 
 
 DUPLICATE_DOCUMENT_ID = RULES.finding(
@@ -51,15 +53,14 @@ class UniqueKeys:
         #: The keys of a small shard, which are not written, once this is closed.
         self.few: FewKeys | None = None
 
-    def add(self, columns: DocumentColumns) -> None:
+    def add(self, columns: Columns) -> None:
         """Take the keys of consecutive rows; a row without an id has none."""
-        if self._writer is None or columns.ids.count(None) == len(columns.ids):
+        if self._writer is None:
             return
-        keys = zip(columns.sources, columns.ids, strict=True)
-        if None not in columns.ids:
-            hashes = [self._hash(f"{source or ''}\t{document_id}".encode()) for source, document_id in keys]
-            self._writer.extend(hashes, columns.first_row)
+        if not isinstance(columns.kept, Values):  # all have an id
+            self._writer.extend(keys_of(columns.kept), columns.first_row)
             return
+        keys = zip(columns.values.sources, columns.values.ids, strict=True)
         for row, (source, document_id) in enumerate(keys, columns.first_row):
             if document_id is not None:
                 self._writer.add(self._hash(key_of(source, document_id).encode()), row)

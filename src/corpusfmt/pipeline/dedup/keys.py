@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -10,7 +12,7 @@ from typing import NamedTuple
 import xxhash
 
 from corpusfmt.io.containers import Section
-from corpusfmt.pipeline import hot
+from corpusfmt.io.sorting import sorted_columns
 from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
 from corpusfmt.pipeline.recipe import HashName
 
@@ -45,9 +47,13 @@ def label_of_keys(key: str) -> str | None:
 def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
     """Return the value of `keys_of`: the words of the hashes, then the line numbers, each as a column.
 
-    `hashes` belong to consecutive lines. Columns are native 64-bit integers, stably sorted by first word.
+    `hashes` are the big-endian digests of consecutive lines. Columns are native 64-bit integers, stably sorted by first word.
     """
-    return hot.sorted_keys(hashes, HASHES[name].words)
+    words = HASHES[name].words
+    digits = array("Q", bytes(hashes))
+    if sys.byteorder == "little":
+        digits.byteswap()
+    return sorted_columns(b"".join(digits[word::words] for word in range(words)), words)
 
 
 def keys_between(section: Section, low: int, high: int, words: int) -> bytes:
