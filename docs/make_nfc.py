@@ -60,7 +60,7 @@ def table(kind: str) -> str:
     for first, last in ranges(kind):
         cells.append(f"{{{first - end},\xa0{last + 1 - first}}},")
         end = last + 1
-    filled = textwrap.fill(" ".join(cells), 148, initial_indent=" " * 4, subsequent_indent=" " * 4)
+    filled = textwrap.fill(" ".join(cells), 172, initial_indent=" " * 4, subsequent_indent=" " * 4)
     return filled.replace("\xa0", " ")
 
 

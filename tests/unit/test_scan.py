@@ -67,6 +67,20 @@ def test_lines_that_are_not_nfc_are_found(text: str, ascii_before: int) -> None:
     assert lines_found(data) == lines_not_nfc(data)
 
 
+@given(
+    st.lists(st.sampled_from(["e", "न", "\u094d", "\u093c", "\u0301", "\u0327", "\u0951", "\n"]), max_size=8).map(
+        "".join
+    ),
+    st.integers(0, 70),
+    st.integers(0, 30),
+)
+@examples(500)
+def test_marks_behind_a_virama_belong_to_the_letter_before_it(text: str, before: int, behind: int) -> None:
+    """A virama is usual in Hindi, so that it is passed by in blocks."""
+    data = ("x" * (before % 3) + "क्ष" * (before // 3) + text + "क्ष" * behind).encode()
+    assert lines_found(data) == lines_not_nfc(data)
+
+
 @given(st.binary(max_size=12), st.sampled_from(["", "é", "中" * 30, "x" * 70]))
 @examples(500)
 def test_what_is_not_utf8_is_found(data: bytes, around: str) -> None:

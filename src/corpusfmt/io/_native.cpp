@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -77,31 +78,47 @@ constexpr ptrdiff_t kBlock = 64;
 inline const unsigned char* within_character(const unsigned char* at) { return at[-1] >= 0xC0 ? at - 1 : at[-2] >= 0xE0 ? at - 2 : at; }
 
 // Skips blocks of printable ASCII, tabs, LFs and letters of the most common scripts, which are in NFC; marks other bytes of the
-// block where it stops, or all if it is the last. Reads two bytes before `at`.
+// block where it stops, or all if it is the last. Passes a virama behind a consonant of Hindi. Reads five bytes before `at`.
 CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const unsigned char* end, unsigned char* marks) {
     using Byte = unsigned char;
     const auto leads_two = [&](Byte byte) -> Byte { return is_within(byte, 0xC3, 0xCB) + is_within(byte, 0xCF, 0xD1) + is_within(byte, 0xD8, 0xD9); };
     const auto leads_three = [&](Byte byte) -> Byte { return is_within(byte, 0xE0, 0xE0) + is_within(byte, 0xE2, 0xED) + is_within(byte, 0xEF, 0xEF); };
-    for (; end - at >= kBlock; at += kBlock) {
-        Byte any = within_character(at) != at;
-        for (ptrdiff_t place = 0; place < kBlock; ++place) any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
-        if (!any) continue;
-        any = 0;
+    const auto is_consonant = [](auto* at) -> Byte { return is_within(at[0], 0xE0, 0xE0) & is_within(at[1], 0xA4, 0xA4) & is_within(at[2], 0x80, 0xB9); };
+    enum { kTwoBytes, kThreeBytes, kIndic };  // the longest characters of a block, or also those that begin with 0xE0
+    const auto mark = [&](auto longest) CORPUSFMT_INLINE -> Byte {
+        Byte any = 0;
         for (ptrdiff_t place = 0; place < kBlock; ++place) {
             const Byte byte = at[place], before = at[place - 1], far = at[place - 2];
-            const Byte follows = leads_two(before) + leads_three(before) + (leads_three(far) & is_within(before, 0x80, 0xBF));
             const auto is_after = [&](Byte lead, Byte first, Byte last) -> Byte { return is_within(before, lead, lead) & is_within(byte, first, last); };
             const auto is_third = [&](Byte lead, Byte second, Byte first, Byte last) -> Byte { return is_within(far, lead, lead) & is_after(second, first, last); };
-            const Byte other = is_after(0xD8, 0x80, 0x9A) + is_after(0xD9, 0x8B, 0x9F) + is_after(0xD9, 0xB0, 0xB0) +
-                               is_after(0xE0, 0x80, 0xA3) + is_after(0xE0, 0xA6, 0xBF) + is_third(0xE0, 0xA4, 0xBC, 0xBC) +
-                               is_third(0xE0, 0xA5, 0x8D, 0x9F) + is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) +
-                               is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) + is_third(0xE3, 0x81, 0x80, 0x80) +
-                               is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
-                               is_after(0xEF, 0x80, 0xBB) + is_third(0xEF, 0xBC, 0x80, 0x80) + is_after(0xEF, 0xBE, 0xBF);
-            const Byte known = is_within(byte, 0x20, 0xBF) + is_within(byte, '\t', '\n') + leads_two(byte) + leads_three(byte);
+            Byte follows = leads_two(before), known = is_within(byte, 0x20, 0xBF) + is_within(byte, '\t', '\n') + leads_two(byte);
+            Byte other = is_after(0xD8, 0x80, 0x9A) + is_after(0xD9, 0x8B, 0x9F) + is_after(0xD9, 0xB0, 0xB0);
+            if constexpr (longest() == kIndic) {
+                other += is_after(0xE0, 0x80, 0xA3) + is_after(0xE0, 0xA6, 0xBF) + is_third(0xE0, 0xA4, 0xBC, 0xBC) +
+                         is_third(0xE0, 0xA5, 0x8E, 0x9F) + (is_third(0xE0, 0xA5, 0x8D, 0x8D) & (is_consonant(at + place - 5) ^ 1));
+            }
+            if constexpr (longest() != kTwoBytes) {
+                follows += leads_three(before) + (leads_three(far) & is_within(before, 0x80, 0xBF));
+                known += leads_three(byte);
+                other += is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) + is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) + is_third(0xE3, 0x81, 0x80, 0x80) +
+                         is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
+                         is_after(0xEF, 0x80, 0xBB) + is_third(0xEF, 0xBC, 0x80, 0x80) + is_after(0xEF, 0xBE, 0xBF);
+            }
             marks[place] = ((is_within(byte, 0x80, 0xBF) ^ follows) | other | (known ^ 1)) != 0;
             any |= marks[place];
         }
+        return any;
+    };
+    for (; end - at >= kBlock; at += kBlock) {
+        Byte any = within_character(at) != at, largest = std::max(at[-1], at[-2]), indic = at[-1] == 0xE0 || at[-2] == 0xE0;
+        for (ptrdiff_t place = 0; place < kBlock; ++place) {
+            largest = std::max(largest, at[place]);
+            indic |= is_within(at[place], 0xE0, 0xE0);
+            any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
+        }
+        if (!any) continue;
+        if (indic) any = mark(std::integral_constant<int, kIndic>());
+        else any = largest < 0xE0 ? mark(std::integral_constant<int, kTwoBytes>()) : mark(std::integral_constant<int, kThreeBytes>());
         if (any) return at;
     }
     std::memset(marks, 1, kBlock);
@@ -162,12 +179,13 @@ struct Survey {
             do --letter;
             while (is_continuation(*letter));
             if (const unsigned char* again = letter; *letter >= 0x80) step_over_nfc(again, end, before, known);
+            if (known[before] == kMark) letter -= 3;  // to the consonant before a virama
             if (*letter == '\n') letter = at;
         };
         unsigned char marks[kBlock];
         std::memset(marks, 1, kBlock);
         for (const unsigned char* at = begin; at < end;) {
-            const unsigned char* const block = place(at) < 2 ? at : after_letters(at, end, marks);
+            const unsigned char* const block = place(at) < 5 ? at : after_letters(at, end, marks);
             const unsigned char* const stop = end - block < kBlock ? end : block + kBlock;
             if (block != at) skip_to(at, within_character(block));
             while (at < stop) {
@@ -318,8 +336,8 @@ std::vector<uint64_t> sorted_columns(const uint64_t* columns, size_t width, size
     std::sort(order.begin(), order.end());
     std::vector<uint64_t> sorted;
     sorted.reserve((width + 1) * rows);
-    for (size_t column = 0; column < width; ++column) {
-        for (const auto& each : order) sorted.push_back(columns[column * rows + each.second]);
+    for (const uint64_t* column = columns; column != columns + width * rows; column += rows) {
+        for (const auto& each : order) sorted.push_back(column[each.second]);
     }
     for (const auto& each : order) sorted.push_back(each.second);
     return sorted;

@@ -100,8 +100,7 @@ PyObject* model_classify(PyObject* self, PyObject* arguments) {
     if (!run_unlocked(work)) return nullptr;
     return Py_BuildValue("NNNNKKK", as_bytes(result.begins), as_bytes(result.ends), as_bytes(result.labels),
                          as_bytes(result.scores), static_cast<unsigned long long>(result.too_short),
-                         static_cast<unsigned long long>(result.not_utf8),
-                         static_cast<unsigned long long>(result.unlabelled));
+                         static_cast<unsigned long long>(result.not_utf8), static_cast<unsigned long long>(result.unlabelled));
 }
 
 PyGetSetDef kModelAttributes[] = {
@@ -124,12 +123,8 @@ PyType_Slot kModelSlots[] = {
                                   "matrix: given as `rows`, that is not unpacked again.\n\n"
                                   "ValueError: not a fastText model, or a damaged one.\n"
                                   "NotImplementedError: a kind of model that is not served.")},
-    {Py_tp_new, reinterpret_cast<void*>(model_new)},
-    {Py_tp_dealloc, reinterpret_cast<void*>(model_dealloc)},
-    {Py_tp_getset, kModelAttributes},
-    {Py_bf_getbuffer, reinterpret_cast<void*>(model_rows)},
-    {Py_tp_methods, kModelMethods},
-    {0, nullptr},
+    {Py_tp_new, reinterpret_cast<void*>(model_new)}, {Py_tp_dealloc, reinterpret_cast<void*>(model_dealloc)},
+    {Py_tp_getset, kModelAttributes}, {Py_tp_methods, kModelMethods}, {Py_bf_getbuffer, reinterpret_cast<void*>(model_rows)}, {0, nullptr},
 };
 
 PyType_Spec kModelSpec = {"corpusfmt.langid._native.Model", sizeof(ModelObject), 0, Py_TPFLAGS_DEFAULT, kModelSlots};
@@ -139,10 +134,7 @@ int execute_module(PyObject* module) {
     return type ? PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) : -1;
 }
 
-PyModuleDef_Slot kModuleSlots[] = {
-    {Py_mod_exec, reinterpret_cast<void*>(execute_module)},
-    {0, nullptr},
-};
+PyModuleDef_Slot kModuleSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, {0, nullptr}};
 
 PyModuleDef kModule = kernel_of("fastText classifiers, fast.", nullptr, kModuleSlots);
 

@@ -84,16 +84,13 @@ constexpr int32_t kLargestDimension = 1 << 16;
 CORPUSFMT_ONCE inline Arguments read_arguments(Reader& reader) {
     require(reader.left() >= 8 && reader.number<int32_t>() == kMagic, "it does not begin like a fastText model");
     const auto version = reader.number<int32_t>();
-    if (version != 11 && version != 12) {
-        throw UnsupportedModel("file format version " + std::to_string(version) + "; 11 and 12 are known");
-    }
+    if (version != 11 && version != 12) throw UnsupportedModel("file format version " + std::to_string(version) + "; 11 and 12 are known");
     auto arguments = reader.number<Arguments>();
     arguments.shortest_ngram = std::max(1, arguments.shortest_ngram);
     if (arguments.kind != kKindSupervised) throw UnsupportedModel("not a supervised model (a classifier)");
     if (version == 11) arguments.longest_ngram = 0;  // stock: old supervised models do not use character n-grams
     if (arguments.loss != kLossHierarchicalSoftmax && arguments.loss != kLossSoftmax) {
-        throw UnsupportedModel("loss number " + std::to_string(arguments.loss) +
-                               "; hierarchical softmax (1) and softmax (3) are served");
+        throw UnsupportedModel("loss number " + std::to_string(arguments.loss) + "; hierarchical softmax (1) and softmax (3) are served");
     }
     if (arguments.word_ngrams > 1) throw UnsupportedModel("word n-grams (wordNgrams > 1)");
     if (arguments.longest_ngram > kLongestNgramServed) throw UnsupportedModel("character n-grams longer than 32");

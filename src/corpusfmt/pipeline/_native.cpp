@@ -56,10 +56,8 @@ struct Record {
     size_t next = 0;  // where the next record starts
 
     std::string_view kind() const {
-        for (const Header& header : headers) {
-            if (header.is_named("warc-type")) return header.value;
-        }
-        return {};
+        const auto found = std::find_if(headers.begin(), headers.end(), [](const Header& header) { return header.is_named("warc-type"); });
+        return found == headers.end() ? std::string_view() : found->value;
     }
 };
 
@@ -94,10 +92,8 @@ std::optional<Record> canonical_record(std::string_view data, size_t start) {
     while (!starts_with(data.substr(at), kLineEnd)) {
         const size_t end = data.substr(0, start + kMostHeaderBytes).find(kLineEnd, at);
         const std::optional<Header> header = end == std::string_view::npos ? std::nullopt : header_in(data.substr(at, end - at));
-        if (!header) return std::nullopt;
-        for (const Header& other : record.headers) {
-            if (other.is_named(header->name)) return std::nullopt;
-        }
+        const auto has_its_name = [&](const Header& other) { return other.is_named(header->name); };
+        if (!header || std::any_of(record.headers.begin(), record.headers.end(), has_its_name)) return std::nullopt;
         if (header->is_named("content-length") && !(length = length_in(header->value))) return std::nullopt;
         record.headers.push_back(*header);
         at = end + kLineEnd.size();
