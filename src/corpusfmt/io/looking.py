@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,7 +12,7 @@ from corpusfmt.io.jsonlines import UNDECODABLE
 from corpusfmt.io.loading import Columns, Looking, Seen
 
 #: Rows in a block, each with its shape, its start and its end. Of rows of one shape, one tells all; shape 0 is unknown.
-Samples = Iterable[tuple[int, int, int]]
+Samples = Sequence[tuple[int, int, int]]
 _MOST_SHAPES = 1 << 16
 # Columns by the shapes of their rows, in the order of their first occurrence: most blocks have the same few.
 _known: dict[tuple[int, ...], Looking] = {}
@@ -70,6 +70,11 @@ class Look:
         if samples is None:
             self.note(lines, first)
             return
+        self._rows += rows
+        size = len(lines) + (not lines.endswith(b"\n"))
+        if not samples and size <= self._columns.room:  # as most are
+            self._columns.room -= size
+            return
         begin = 0
         end_of_block = lines.find(b"\n", self._columns.room) + 1
         for shape, start, end in samples:
@@ -83,8 +88,7 @@ class Look:
             if not (shape and end - start <= _MOST_BYTES_KNOWN and self._note_shape(shape, lines[start:end])):
                 self._few = None
                 self._note_row(lines[start:end], first)
-        self._rows += rows
-        self._end_row(len(lines) - begin + (not lines.endswith(b"\n")))
+        self._end_row(size - begin)
 
     def _note_shape(self, shape: int, line: bytes) -> bool:
         """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""
