@@ -100,8 +100,8 @@ CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const
             if constexpr (longest() != kTwoBytes) {
                 follows += leads_three(before) + (leads_three(far) & is_within(before, 0x80, 0xBF));
                 known += leads_three(byte);
-                other += is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) + is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) + is_third(0xE3, 0x81, 0x80, 0x80) +
-                         is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
+                other += is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) + is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) +
+                         is_third(0xE3, 0x81, 0x80, 0x80) + is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
                          is_after(0xEF, 0x80, 0xBB) + is_third(0xEF, 0xBC, 0x80, 0x80) + is_after(0xEF, 0xBE, 0xBF);
             }
             marks[place] = ((is_within(byte, 0x80, 0xBF) ^ follows) | other | (known ^ 1)) != 0;
@@ -442,7 +442,7 @@ PyMethodDef kMethods[] = {
     {"split_at_empty_lines", guarded<split_at_empty_lines>, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
     {"double_encoding_at", guarded<double_encoding_at>, METH_VARARGS,
      "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
-    {"sorted_columns", guarded<sorted_columns>, METH_VARARGS, "sorted_columns(columns, width) -> the columns, see `io.keys`, and numbers of rows."},
+    {"sorted_columns", guarded<sorted_columns>, METH_VARARGS, "sorted_columns(columns, width) -> the columns and numbers of rows, see `io.sorting`."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import groupby, pairwise
-from operator import eq, itemgetter
+from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -340,7 +340,7 @@ def _joined(slices: Sequence[_Pairs]) -> _Pairs:
     return np.concatenate([part[0] for part in slices]), np.concatenate([part[1] for part in slices])
 
 
-def _groups_of_few(runs: Iterable[str]) -> Iterator[list[Place]]:
+def _groups_of_few(runs: Sequence[str]) -> Iterator[Collection[Place]]:
     hashes, positions = array("Q"), array("Q")
     for run in runs:
         written = Path(run).read_bytes()
@@ -348,11 +348,11 @@ def _groups_of_few(runs: Iterable[str]) -> Iterator[list[Place]]:
         positions.frombytes(written[len(written) // 2 :])
     pairs = _sorted_pairs(hashes, positions).cast("Q")
     in_order, places = pairs[: len(hashes)], pairs[len(hashes) :]
-    if any(map(eq, in_order, in_order[1:])):
-        for _, group in groupby(zip(in_order, places, strict=True), key=itemgetter(0)):
-            found = [position for _, position in group]
-            if len(found) > 1:
-                yield _places(found)
+    end = 0
+    for key, equal in groupby(in_order) if any(map(eq, in_order, in_order[1:])) else ():
+        start, end = end, end + sum(1 for _ in equal)
+        if end - start > 1:
+            yield _Many(runs, key) if end - start > _MOST_HELD and has_numpy() else _places(places[start:end])
 
 
 def _places(group: Iterable[int]) -> list[Place]:
