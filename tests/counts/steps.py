@@ -39,6 +39,7 @@ STEPS = {
     "validate OSCAR": "validate OSCAR --jobs 1",
     "convert OSCAR to Dolma": "convert OSCAR OUT --to dolma --jobs 1",
     "validate Dolma": "validate DOLMA --jobs 1",
+    "validate Dolma for the Hub": "validate DOLMA --profile hub --jobs 1",
     "convert Dolma to OSCAR": "convert DOLMA OUT --to oscar --jobs 1",
     "validate a description": "validate OSCAR/croissant.json",
     "stats": "stats OSCAR --jobs 1",
