@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -604,6 +605,29 @@ def test_what_is_clean_is_accepted_without_the_kernel_too(monkeypatch: pytest.Mo
     assert [each and replace(each, kept=values, samples=None) for each, values in zip(seen, kept, strict=True)] == list(
         again
     )
+
+
+def test_rows_beside_odd_ones_become_values_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = documents(60)
+    tags = encoded(attributes(rows))
+    for row in rows[::6]:
+        row["version"] = 1
+    members = [gzip.compress(encoded(rows[start : start + 6])) for start in range(0, 60, 6)]
+    for path, content in (
+        ("documents/a.jsonl.gz", b"".join(members)),
+        ("attributes/pii/a.jsonl.gz", gzip.compress(tags)),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(content)
+    asked: list[object] = []
+
+    def values(kept: Any) -> Any:
+        asked.append(kept)  # which keeps it, so that no other has its number
+        return kernel.values(kept)
+
+    monkeypatch.setattr(glance, "_native", SimpleNamespace(**{**vars(kernel), "values": values}))
+    assert check(tmp_path).by_rule == {"DOL310": 10}
+    assert len(asked) == len(set(map(id, asked))) == 11  # the rest of each block of documents, and all attributes
 
 
 def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:

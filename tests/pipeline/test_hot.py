@@ -137,7 +137,11 @@ def test_repetitions_are_the_same(
     sections = []
     for number, hashes in sorted(inputs, key=lambda each: each[0]):
         digests = b"".join(word.to_bytes(8, "big") for each in hashes for word in each[:words])
-        sections.append((number, sorted_keys(digests, HASH_OF_WORDS[words])))
+        section = sorted_keys(digests, HASH_OF_WORDS[words])
+        order = sorted(range(len(hashes)), key=lambda line: hashes[line][0])
+        columns = [*([hashes[line][word] for line in order] for word in range(words)), order]
+        assert section == b"".join(array("Q", column) for column in columns)
+        sections.append((number, section))
     assert native.repetitions(sections, words) == plain.repetitions(sections, words)
 
 

@@ -43,8 +43,8 @@ PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
 class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
-    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and
-    place. `samples` are rows that together have the types of all, see `io.looking`; None without the kernel.
+    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place. `samples` are rows that together
+    have the types of all, see `io.looking`; None without the kernel.
     """
 
     size: int

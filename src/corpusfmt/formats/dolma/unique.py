@@ -61,6 +61,10 @@ class UniqueKeys:
             self._writer.extend(keys_of(columns.kept), columns.first_row)
             return
         keys = zip(columns.values.sources, columns.values.ids, strict=True)
+        if None not in columns.values.ids:
+            hashes = [self._hash(f"{source or ''}\t{document_id}".encode()) for source, document_id in keys]
+            self._writer.extend(hashes, columns.first_row)
+            return
         for row, (source, document_id) in enumerate(keys, columns.first_row):
             if document_id is not None:
                 self._writer.add(self._hash(key_of(source, document_id).encode()), row)

@@ -50,7 +50,8 @@ def sorted_keys(hashes: bytes | bytearray, name: HashName) -> bytes:
     `hashes` are the big-endian digests of consecutive lines. Columns are native 64-bit integers, stably sorted by first word.
     """
     words = HASHES[name].words
-    digits = array("Q", bytes(hashes))
+    digits = array("Q")
+    digits.frombytes(hashes)
     if sys.byteorder == "little":
         digits.byteswap()
     return sorted_columns(b"".join(digits[word::words] for word in range(words)), words)
