@@ -3,12 +3,12 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
+#include "_json.hpp"
 #include "_utf8.hpp"
 
 namespace corpusfmt {
@@ -41,12 +41,6 @@ inline Character character_at(const unsigned char* at, const unsigned char* end)
         return {byte_read_as(0x2000u | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu)), 3};
     }
     return {};
-}
-
-// The code unit that four hexadecimal digits represent; negative if one is not such a digit.
-inline int unit_at(const char* digits) {
-    unsigned unit = 0;
-    return std::from_chars(digits, digits + 4, unit, 16).ptr == digits + 4 ? static_cast<int>(unit) : -1;
 }
 
 // The character of a JSON escape at a position.

@@ -149,7 +149,7 @@ size_t accepted(std::string_view lines) {
 }
 
 bool equal(const Document& one, const Document& other) {
-    return one.id == other.id && one.text == other.text && one.size == other.size && one.suspect == other.suspect;
+    return one.id == other.id && one.text.raw == other.text.raw && one.size == other.size && one.suspect == other.suspect;
 }
 bool equal(const Attributes& one, const Attributes& other) { return one.id == other.id && one.size == other.size; }
 bool equal(const Record& one, const Record& other) { return one.hash == other.hash && one.missing == other.missing; }
@@ -175,6 +175,30 @@ size_t exercise(std::string_view lines) {
         start = end;
     }
     return clean;
+}
+
+// Rows whose texts are taken out are rows with empty ones; nothing else is missing.
+size_t exercise_texts(std::string_view lines, std::string_view name) {
+    const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
+    const auto found = corpusfmt::clean_rows<Document>({copy.get(), lines.size()}, 0, nullptr, name);
+    if (!found) return 0;
+    size_t texts = 0;
+    for (const Document& row : found->rows) {
+        if (!corpusfmt::is_utf8(row.text.raw)) fail("a text that is not UTF-8", lines);
+        std::string decoded, encoded;
+        corpusfmt::append_text(decoded, row.text.raw);
+        corpusfmt::append_escaped(encoded, decoded + '\0');
+        if (!row.text.coded && encoded != std::string(row.text.raw) + "\\u0000") fail("a text that is encoded otherwise", lines);
+        texts += row.text.raw.size();
+    }
+    const std::string rest = corpusfmt::without_texts({copy.get(), found->end}, found->rows);
+    const auto again = corpusfmt::clean_rows<Document>(rest, 0, nullptr, name);
+    const auto is_empty = [](const Document& row) { return row.text.raw.empty(); };
+    const bool is_same = again && again->end == rest.size() && again->rows.size() == found->rows.size();
+    if (rest.size() + texts != found->end || !is_same || !std::all_of(again->rows.begin(), again->rows.end(), is_empty)) {
+        fail("other rows around texts", lines);
+    }
+    return found->rows.size();
 }
 
 // What becomes rows comes back as the same text; what does not ends before a document. Any bytes may be rows.
@@ -222,7 +246,7 @@ void exercise_cut(const std::vector<std::string>& rows, Source& source) {
 struct Harness {
     static constexpr bool kWantsFiles = false;
     std::vector<std::string> files;
-    size_t seen = 0, documents = 0, attributes = 0, records = 0, converted = 0;
+    size_t seen = 0, documents = 0, attributes = 0, records = 0, texts = 0, converted = 0;
 
     std::string input(Source& source) {
         std::string block = random_row(source);
@@ -252,11 +276,13 @@ struct Harness {
         documents += exercise<Document>(lines);
         attributes += exercise<Attributes>(lines);
         records += exercise<Record>(lines);
+        for (const std::string_view name : {"text", "id", ""}) texts += exercise_texts(lines, name);
     }
 
     void summarise() const {
-        std::printf("%zu rows, of which %zu were accepted as documents, %zu as attributes and %zu as records; %zu converted: nothing found\n",
-                    seen, documents, attributes, records, converted);
+        std::printf("%zu rows, of which %zu were accepted as documents, %zu as attributes and %zu as records; %zu around "
+                    "texts, %zu converted: nothing found\n",
+                    seen, documents, attributes, records, texts, converted);
     }
 };
 

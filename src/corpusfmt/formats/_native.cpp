@@ -44,39 +44,11 @@ enum Kind : uint16_t {
 };
 
 constexpr int kLevels = 64;
-inline void append_utf8(std::string& text, int character) {
-    constexpr int kLeads[] = {0, 0xC0, 0xE0, 0xF0};
-    int left = (character >= 0x80) + (character >= 0x800) + (character >= 0x10000);
-    text += static_cast<char>(kLeads[left] | character >> 6 * left);
-    while (left-- > 0) text += static_cast<char>(0x80 | (character >> 6 * left & 0x3F));
-}
 
 constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
 inline uint64_t mixed(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * kFactor;
     return hash ^ hash >> 32;
-}
-
-// Appends the text of a flawless string, which is `raw` between quotation marks.
-inline void append_text(std::string& text, std::string_view raw) {
-    for (;;) {
-        const size_t plain = std::min(raw.find('\\'), raw.size());
-        text.append(raw, 0, plain);
-        if (plain == raw.size()) return;
-        size_t read = 2;
-        if (raw[plain + 1] != 'u') {
-            text += kMeanings[kEscapes.find(raw[plain + 1])];
-        } else {
-            int character = unit_at(raw.data() + plain + 2);
-            read = 6;
-            if (character >= 0xD800 && character <= 0xDBFF) {
-                character = 0x10000 + ((character - 0xD800) << 10) + (unit_at(raw.data() + plain + 8) - 0xDC00);
-                read = 12;
-            }
-            append_utf8(text, character);
-        }
-        raw.remove_prefix(plain + read);
-    }
 }
 
 // The same as `is_timestamp` of the rules.
@@ -175,6 +147,7 @@ struct String {
     std::string_view raw;  // between the quotation marks
     size_t saved = 0;      // the number of characters that escapes add to the raw text
     bool accents = false;  // whether escapes represent characters from U+00C0 to U+00FF
+    bool coded = false;    // whether an escape is a code or a slash: few are written
 };
 
 struct Name {
@@ -259,7 +232,7 @@ class Parser {
         if (!take('"')) return false;
         const char* const begin = at_;
         found.saved = 0;
-        found.accents = false;
+        found.accents = found.coded = false;
         for (;;) {
             at_ = end_of_plain_text(at_, end_);
             if (*at_ == '"') break;
@@ -420,6 +393,7 @@ class Parser {
     // One character's escape, after its backslash; surrogates must come in pairs.
     bool escape(String& found) {
         const char kind = *at_;
+        found.coded |= kind == 'u' || kind == '/';
         if (kind != 'u') {
             if (kEscapes.find(kind) == std::string_view::npos) return false;
             ++at_;
@@ -459,7 +433,7 @@ struct Paired {
 };
 
 struct Document : Paired {
-    std::string_view text;  // as it stands, with escapes
+    String text;
     bool suspect = false;  // whether the text may be encoded twice
 };
 
@@ -498,6 +472,7 @@ struct Rows {
     std::vector<std::string_view> names;  // of the attributes of the last row
     std::vector<Sample> samples;
     std::unordered_set<uint64_t> known;
+    std::optional<std::string_view> name;  // of texts, next to which anything may be
 };
 
 inline bool read_text(Parser& parser, std::string_view& text) {
@@ -513,14 +488,14 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
     const auto member = [&](std::string_view name) {
         if (name == "id") return has_id = read_text(parser, row.id);
         if (name == "source") return has_source = read_text(parser, row.source.emplace());
-        String text;
         if (name == "text") {
-            if (!parser.string(text)) return false;
+            const String& text = row.text;
+            if (!parser.string(row.text)) return false;
             row.suspect = (!ascii && double_encoding_at<false>(text.raw, 0)) || (text.accents && double_encoding_at<true>(text.raw, 0));
-            row.text = text.raw;
             row.size = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }
+        String text;
         if (name == "added" || name == "created") {
             return parser.quoted(text) && !text.saved && is_timestamp(text.raw) && parser.see(kind_of_timestamp(text.raw));
         }
@@ -528,6 +503,10 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
         if (name == "version") return parser.word("null") || parser.string(text);
         return parser.value(kLevels);
     };
+    const auto any_member = [&](std::string_view name) {
+        return name == block.name ? (has_text = parser.quoted(row.text)) : parser.value(kLevels);
+    };
+    if (block.name) return parser.object(kLevels, any_member) && has_text;
     return parser.object(kLevels, member) && has_id && has_text && has_source && !row.id.empty();
 }
 
@@ -661,9 +640,10 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
 // The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With `recent` shapes they
 // are sampled, anew after the row with the byte that is `room` from the start.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0, Shapes* recent = nullptr) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0, Shapes* recent = nullptr, std::optional<std::string_view> name = {}) {
     const char* const end = lines.data() + lines.size();
     auto found = std::make_unique<Rows<Row>>(recent != nullptr);
+    found->name = name;
     const char* at = lines.data();
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
@@ -692,6 +672,18 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0
     return found->rows.empty() ? nullptr : std::move(found);
 }
 
+// Lines without what is between the quotation marks of their texts.
+inline std::string without_texts(std::string_view lines, const std::vector<Document>& rows) {
+    std::string rest;
+    for (const Document& row : rows) {
+        const std::string_view text = row.text.raw;
+        const auto begin = static_cast<size_t>(text.data() - lines.data());
+        rest.append(lines, 0, begin);
+        lines.remove_prefix(begin + text.size());
+    }
+    return rest.append(lines);
+}
+
 }  // namespace corpusfmt
 
 #include "_converting.hpp"
@@ -713,7 +705,7 @@ PyObject* as_item(const Shape& shape) {
 PyObject* details_of(const Rows<Document>& found, std::string_view lines) {
     std::vector<std::array<Py_ssize_t, 2>> suspects;
     for (const Document& row : found.rows) {
-        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.data() - lines.data()});
+        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.raw.data() - lines.data()});
     }
     return as_list(suspects, [](const auto& place) { return Py_BuildValue("nn", place[0], place[1]); });
 }
@@ -826,19 +818,30 @@ PyObject* texts(PyObject*, PyObject* arguments) {
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
     Measurer words(classes, next, PyByteArray_AsString(scripts));
     std::vector<uint64_t> columns(kUnits * found->rows.size());
-    std::string texts, others;
-    std::string_view rest = lines.bytes();
+    std::string texts;
     for (size_t at = 0; at < found->rows.size(); ++at) {
-        const std::string_view raw = found->rows[at].text;
         if (!kept) texts.assign(3, '\n');  // so that words are known to begin
         else if (at) texts += '\n';
-        const size_t start = texts.size(), begin = static_cast<size_t>(raw.data() - rest.data());
-        append_text(texts, raw);
+        const size_t start = texts.size();
+        append_text(texts, found->rows[at].text.raw);
         measure(std::string_view(texts).substr(start), texts.data(), points ? &words : nullptr, columns, at);
-        others.append(rest, 0, begin);
-        rest.remove_prefix(begin + raw.size());
     }
-    return Py_BuildValue("NNN", as_bytes(kept ? texts : std::string()), as_bytes(columns), as_bytes(others.append(rest)));
+    return Py_BuildValue("NNN", as_bytes(kept ? texts : std::string()), as_bytes(columns), as_bytes(without_texts(lines.bytes(), found->rows)));
+}
+
+PyObject* texts_apart(PyObject*, PyObject* arguments) {
+    PyObject* objects[2];
+    Buffer lines, name;
+    if (!PyArg_ParseTuple(arguments, "OO", objects, objects + 1) || !lines.open(objects[0]) || !name.open(objects[1])) return nullptr;
+    const auto found = (Unlocked(), clean_rows<Document>(lines.bytes(), 0, nullptr, name.bytes()));
+    if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
+    bool coded = false;
+    const auto quoted = [&](const Document& row) {
+        coded |= row.text.coded;
+        return as_bytes(std::string_view(row.text.raw.data() - 1, row.text.raw.size() + 2));
+    };
+    const Owned texts(as_list(found->rows, quoted)), rest(as_bytes(without_texts(lines.bytes(), found->rows)));
+    return Py_BuildValue("OOO", texts.get(), rest.get(), coded ? Py_True : Py_False);
 }
 
 PyObject* rows_of(PyObject*, PyObject* arguments) {
@@ -870,6 +873,7 @@ PyMethodDef kMethods[] = {
     {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},
     {"agree", guarded<agree>, METH_VARARGS, "agree(documents, row, attributes, start, end) -> whether ids and sources are the same and spans within texts"},
     {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
+    {"texts_apart", guarded<texts_apart>, METH_VARARGS, "texts_apart(lines, name) -> (texts in quotation marks, rows with empty ones, whether escapes are codes), or None"},
     {"records", guarded<records>, METH_O, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},
     {"pairs_of_rows", guarded<pairs_of>, METH_VARARGS, "pairs_of_rows(rows, language, line) -> (text, records, next line), or None if one is unusual"},

@@ -7,14 +7,13 @@ the two counts agree for a block, they agree for each of its rows.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Annotated, Any, NewType
 
 import msgspec
 from msgspec import Meta
 
-from corpusfmt.io.scan import count_quotes, is_utf8
+from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import MOST_VALUES, StrictJson, has_too_many_values, strict_json
 
 #: Integers that all readers accept; those up to 2**64 - 1 are valid, too, but take the slow path through the rules.
@@ -28,9 +27,6 @@ _QUOTE, _BACKSLASH = ord('"'), ord("\\")
 
 #: A text as a JSON string, as msgspec encodes it.
 EncodedText = msgspec.Raw
-# Escapes that msgspec does not write.
-_ODD_ESCAPE = re.compile(rb'\\(?!u00(?:0[0-7bef]|1[0-9a-f]))[^bfnrt"\\]')
-_decode_raw_lines = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode_lines
 #: Decodes a JSON string.
 decode_text = msgspec.json.Decoder(str).decode
 _encoder = msgspec.json.Encoder()
@@ -94,37 +90,6 @@ def decoded_lines(decode_lines: Callable[[bytes], list[Any]], data: bytes) -> li
     except UNDECODABLE:
         return None
     return rows if _one_each_line(data, len(rows)) else None
-
-
-def texts_apart(
-    decode_lines: Callable[[bytes], list[Any]], data: bytes, name: str
-) -> tuple[list[EncodedText], list[Any]] | None:
-    """Return the texts with a name of the objects on lines as they are, and the objects without them; None for any doubt.
-
-    Texts are neither decoded nor encoded again, which takes longer than all other fields together.
-    """
-    rows = decoded_lines(_decode_raw_lines, data)
-    # The decoder checks everything else of what it leaves as it is.
-    if rows is None or not is_utf8(data):
-        return None
-    texts: list[EncodedText] = [row.pop(name) for row in rows if name in row]
-    if len(texts) < len(rows) or any(memoryview(text)[0] != _QUOTE for text in texts):
-        return None
-    try:
-        return texts, decode_lines(_encoder.encode_lines(rows))
-    except UNDECODABLE:
-        return None
-
-
-def encoded_texts(texts: list[EncodedText], data: bytes) -> list[EncodedText]:
-    """Return texts of some data as msgspec encodes them."""
-    if not _ODD_ESCAPE.search(data):
-        return texts
-    return [_encoded_again(text) if _ODD_ESCAPE.search(text) else text for text in texts]
-
-
-def _encoded_again(text: EncodedText) -> EncodedText:
-    return EncodedText(_encoder.encode(decode_text(text)))
 
 
 def decoded_text(text: str | EncodedText) -> str:

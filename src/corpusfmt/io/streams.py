@@ -8,6 +8,7 @@ from __future__ import annotations
 import bz2
 import lzma
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol
@@ -25,17 +26,11 @@ else:
     from backports import zstd
 
 
-def _fastest_zlib() -> Any:
-    try:
-        from isal import isal_zlib  # noqa: PLC0415
-    except ImportError:  # no wheel for this platform: the standard library gives the same bytes, more slowly
-        import zlib  # noqa: PLC0415
-
-        return zlib
-    return isal_zlib
-
-
-_ZLIB = _fastest_zlib()
+_isal: Any
+try:
+    from isal import igzip_lib as _isal
+except ImportError:  # no wheel for this platform: the standard library gives the same bytes, more slowly
+    _isal = None
 
 Codec = Literal["plain", "gzip", "zstd", "bzip2", "xz", "lz4"]
 FaultKind = Literal["corrupt", "trailing", "padding"]
@@ -47,6 +42,8 @@ _BZIP2_MAGIC = b"BZh"
 _XZ_MAGIC = b"\xfd7zXZ"
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _GZIP_WBITS = 31
+# `RuntimeError` is that of lz4.
+_ERRORS = (zlib.error, zstd.ZstdError, lzma.LZMAError, OSError, RuntimeError, *([_isal.error] if _isal else ()))
 # Bytes that identify a member and its memory.
 _HEAD_BYTES = 18
 # Most bytes of the name and comment in a gzip header.
@@ -217,7 +214,7 @@ class Chunks:
         while True:
             try:
                 output = decoder.decompress(data, MAX_OUTPUT)
-            except (_ZLIB.error, zstd.ZstdError, lzma.LZMAError, OSError, RuntimeError) as error:  # the last: lz4
+            except _ERRORS as error:
                 raise self._fault("corrupt", f"{self._unit} {self.members:,} cannot be decoded: {error}") from error
             self.bytes += len(output)
             self._account.upto(self._start + self._taken, self.bytes)
@@ -310,8 +307,14 @@ def _zstd_window(head: bytes) -> int:
     return int.from_bytes(head[start : start + (1, 2, 4, 8)[descriptor >> 6]], "little")
 
 
+def _starts_gzip_member(head: bytes) -> bool:
+    return head.startswith(GZIP_MAGIC)
+
+
+_GZIP = _Framing(lambda: zlib.decompressobj(_GZIP_WBITS), _starts_gzip_member, left_in_zlib)
+_FASTER_GZIP = _Framing(lambda: _isal.IgzipDecompressor(_isal.DECOMP_GZIP), _starts_gzip_member, left_in)
 _FRAMINGS: Mapping[Codec, _Framing] = {
-    "gzip": _Framing(lambda: _ZLIB.decompressobj(_GZIP_WBITS), lambda head: head.startswith(GZIP_MAGIC), left_in_zlib),
+    "gzip": _FASTER_GZIP if _isal else _GZIP,
     "zstd": _Framing(zstd.ZstdDecompressor, _starts_zstd_frame, left_in, _zstd_window),
     "bzip2": _Framing(bz2.BZ2Decompressor, lambda head: head.startswith(_BZIP2_MAGIC), left_in),
     "xz": _Framing(

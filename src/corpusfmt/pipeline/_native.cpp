@@ -14,7 +14,6 @@
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -164,7 +163,6 @@ struct Document {
     size_t record;
     int32_t label;
     std::vector<size_t> lines;
-    size_t size = 0;  // in bytes, each line with its LF
 };
 
 // Lines above the minimum probability, by record and label; with `adjacent`, only adjacent lines are joined.
@@ -180,7 +178,6 @@ std::vector<Document> documents_of(const Lines& lines, double least, bool adjace
                                   [&](const Document& each) { return each.label == lines.labels[line]; });
         if (found == documents.end()) found = documents.insert(found, {record, lines.labels[line], {}});
         found->lines.push_back(line);
-        found->size += static_cast<size_t>(lines.ends[line] - lines.starts[line]) + 1;
     }
     return documents;
 }
@@ -321,41 +318,28 @@ PyObject* wet_records(PyObject*, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "y#n:wet_records", &data, &size, &start)) return nullptr;
     if (start < 0 || start > size) return PyErr_Format(PyExc_ValueError, "there is no such place in the data");
     const Records found = canonical_records({data, static_cast<size_t>(size)}, static_cast<size_t>(start));
+    std::string text;
     std::vector<int64_t> ends;
-    int64_t end = 0;
-    const auto lacks_end = [](std::string_view text) { return !text.empty() && text.back() != '\n'; };
-    for (const Record& each : found.conversions) ends.push_back(end += static_cast<int64_t>(each.text.size()) + lacks_end(each.text));
-    Owned text(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(end)));
-    char* out = text ? PyBytes_AsString(text.get()) : nullptr;
+    text.reserve(found.next - static_cast<size_t>(start));
     for (const Record& record : found.conversions) {
-        if (!out) return nullptr;
-        if (!record.text.empty()) std::memcpy(out, record.text.data(), record.text.size());
-        out += record.text.size();
-        if (lacks_end(record.text)) *out++ = '\n';
+        text.append(record.text);
+        if (!record.text.empty() && record.text.back() != '\n') text += '\n';
+        ends.push_back(static_cast<int64_t>(text.size()));
     }
-    Owned headers(as_list(found.conversions, [](const Record& record) { return as_bytes(headers_as_json(record)); }));
-    Owned column(as_bytes(ends));
-    if (!text || !headers || !column) return nullptr;
-    return Py_BuildValue("NNNnn", headers.release(), text.release(), column.release(),
+    const auto headers = [](const Record& record) { return as_bytes(headers_as_json(record)); };
+    return Py_BuildValue("NNNnn", as_list(found.conversions, headers), as_bytes(text), as_bytes(ends),
                          static_cast<Py_ssize_t>(found.seen), static_cast<Py_ssize_t>(found.next));
 }
 
 PyObject* as_object(const Document& document, const Lines& lines) {
-    Owned text(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(document.size)));
-    Owned scores(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(document.lines.size() * sizeof(float))));
-    if (!text || !scores) return nullptr;
-    char* out = PyBytes_AsString(text.get());
-    char* score = PyBytes_AsString(scores.get());
+    std::string text;
+    std::vector<float> scores;
     for (const size_t line : document.lines) {
-        const auto size = static_cast<size_t>(lines.ends[line] - lines.starts[line]);
-        std::memcpy(out, lines.text.data() + lines.starts[line], size);
-        out[size] = '\n';
-        out += size + 1;
-        std::memcpy(score, &lines.scores[line], sizeof(float));
-        score += sizeof(float);
+        text.append(lines.text.substr(static_cast<size_t>(lines.starts[line]), static_cast<size_t>(lines.ends[line] - lines.starts[line]))) += '\n';
+        scores.push_back(lines.scores[line]);
     }
-    return Py_BuildValue("niNnN", static_cast<Py_ssize_t>(document.record), static_cast<int>(document.label), text.release(),
-                         static_cast<Py_ssize_t>(document.lines.size()), scores.release());
+    return Py_BuildValue("niNnN", static_cast<Py_ssize_t>(document.record), static_cast<int>(document.label), as_bytes(text),
+                         static_cast<Py_ssize_t>(scores.size()), as_bytes(scores));
 }
 
 PyObject* documents(PyObject*, PyObject* arguments) {
@@ -398,13 +382,12 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
     });
 }
 
-void delete_line_set(PyObject* capsule) { delete static_cast<HashSet*>(PyCapsule_GetPointer(capsule, nullptr)); }
-
 PyObject* line_set(PyObject*, PyObject* arguments) {
     Py_ssize_t most;
     if (!PyArg_ParseTuple(arguments, "n:line_set", &most)) return nullptr;
     auto hashes = std::make_unique<HashSet>(static_cast<size_t>(std::max<Py_ssize_t>(most, 0)));
-    PyObject* const capsule = PyCapsule_New(hashes.get(), nullptr, delete_line_set);
+    const auto end = [](PyObject* self) { delete static_cast<HashSet*>(PyCapsule_GetPointer(self, nullptr)); };
+    PyObject* const capsule = PyCapsule_New(hashes.get(), nullptr, end);
     if (capsule) hashes.release();
     return capsule;
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "../../_utf8.hpp"
+#include "../../_xxh64.hpp"
 
 namespace corpusfmt {
 namespace {
@@ -111,28 +112,11 @@ bool is_plain(std::string_view text, const Wanted& wanted) {
     }
 }
 
-// The same as `hashes` in cells.py.
-uint64_t hash_of(std::string_view text) {
-    uint64_t hash = text.size() * uint64_t{0x9E3779B97F4A7C15};
-    do {
-        uint64_t word = 0;
-        const size_t size = std::min(text.size(), sizeof(word));
-        if (size == sizeof(word)) std::memcpy(&word, text.data(), sizeof(word));  // one load
-        else std::memcpy(&word, text.data(), size);
-        hash = (hash ^ word) * 0xD6E8FEB86659FD93;
-        hash ^= hash >> 32;
-        hash *= 0xD6E8FEB86659FD93;
-        hash ^= hash >> 29;
-        text.remove_prefix(size);
-    } while (!text.empty());
-    return hash;
-}
-
 // The hash of the text of a number.
 uint64_t hash_of(int64_t number) {
     std::array<char, 20> text;  // as many characters as any number takes
     const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-    return hash_of(std::string_view(text.data(), static_cast<size_t>(end - text.data())));
+    return Xxh64::of({text.data(), static_cast<size_t>(end - text.data())});
 }
 
 // Reads the cells of whole lines.
@@ -202,7 +186,7 @@ void take_cell(const Wanted& wanted, const Reader& reader, size_t row, Column& c
         if (!is_its_text || !is_plain(reader.text, wanted)) column.left_over.push_back({row, reader.text, reader.is_escaped});
     }
     if (wanted.is_key) {
-        column.hashes.push_back(hash_of(reader.text));
+        column.hashes.push_back(Xxh64::of(reader.text));
         column.present.push_back(!reader.text.empty());
     }
 }

@@ -14,7 +14,8 @@ from xxhash import xxh3_64_hexdigest
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
-from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines, encoded_texts, texts_apart
+from corpusfmt.formats.rows.apart import rows_around_texts
+from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
@@ -153,25 +154,26 @@ class Records(ABC):
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
         if self.options.encoded_texts and self.leaves_texts:
-            apart = texts_apart(_decode, data, self.text)
-            return None if apart is None else self._together(encoded_texts(apart[0], data), apart[1], data)
+            return self._if_clean(rows_around_texts(data, self.text, written=True))
         rows = decoded_lines(_decode, data)
-        return None if rows is None else self._together([row.pop(self.text, None) for row in rows], rows, data)
+        if rows is None:
+            return None
+        # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
+        texts = [row.pop(self.text, None) for row in rows]
+        if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
+            return None
+        for row, text in zip(rows, texts, strict=True):
+            row[self.text] = text
+        return self._if_clean(rows)
 
     def passed(self, data: bytes) -> list[Json] | None:
         """Return the same, with texts as they are encoded where nothing needs them."""
         if not self.leaves_texts:
             return self.fit(data)
-        apart = texts_apart(_decode, data, self.text)
-        return None if apart is None else self._together(*apart, data)
+        return self._if_clean(rows_around_texts(data, self.text, written=False))
 
-    def _together(self, texts: Sequence[Any], rows: list[Json], data: bytes) -> list[Json] | None:
-        # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
-        if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
-            return None
-        for row, text in zip(rows, texts, strict=True):
-            row[self.text] = text
-        return rows if self.are_clean(rows) else None
+    def _if_clean(self, rows: list[Json] | None) -> list[Json] | None:
+        return rows if rows is not None and self.are_clean(rows) else None
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""

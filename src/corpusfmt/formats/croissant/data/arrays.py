@@ -17,7 +17,7 @@ from corpusfmt.formats.croissant.data.casts import (
     to_text,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.cells import Column, Uneven, hashes, keys_of, left_over
+from corpusfmt.formats.croissant.data.cells import Column, Uneven, hashes_of, keys_of, left_over
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, bounds_of, whole_key
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # The number of rows checked at a time: an array costs some calls, regardless of its size.
 _ROWS = 16 * MOST_ROWS
-# Follows the texts of a column, so 8-byte words can be read beyond their end.
-_PADDING = b"\0" * 8
 # Days since 1970 of the first and the last day with an ISO 8601 date of four digits.
 _FIRST_DAY, _LAST_DAY = -719162, 2932896
 _DAY_IN = {"s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
@@ -163,8 +161,7 @@ def _of_numbers(array: Any, cast: Cast) -> Key:
     if types.is_date32(array.type):
         days = np.where(present, _numbers(array), 0).astype("datetime64[D]")
         texts = np.datetime_as_string(days).astype("S10")
-        buffer = np.frombuffer(texts.tobytes() + _PADDING, dtype=np.uint8)[: texts.nbytes]
-        return hashes(buffer, np.arange(len(texts)) * 10, np.full(len(texts), 10)), present
+        return hashes_of(texts.tolist()), present
     if not types.is_integer(array.type) or cast is to_float:  # to which large numbers are rounded
         raise Uneven
     if types.is_uint64(array.type):
@@ -221,12 +218,13 @@ def _of_texts(array: Any, cast: Cast, is_key: bool) -> Key | None:
     places = _offsets(array, is_large=types.is_large_string(array.type))
     texts = array.buffers()[2]
     low, high = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
-    data = (texts[low:high].to_pybytes() if texts is not None else b"") + _PADDING
+    data = texts[low:high].to_pybytes() if texts is not None else b""
     starts, ends = places[:-1] - low, places[1:] - low
     present = _present(array)
     if (present & (starts == ends)).any():
         raise Uneven  # the empty text is a value here, but not in a table of text
-    column = Column(data, np.frombuffer(data, dtype=np.uint8)[: high - low or 1], starts, ends, None)
+    # Of empty texts, too, the first byte is looked at.
+    column = Column(data, np.frombuffer(data or b" ", dtype=np.uint8), starts, ends, None)
     rest = left_over(column, cast)
     for row in rest.tolist():
         value = column.text(row)

@@ -7,9 +7,10 @@ so both ways give the same verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
 from corpusfmt.formats.croissant.data.lookup import key_of
@@ -27,8 +28,6 @@ _QUOTE, _LF, _CR = 34, 10, 13
 _MOST_DIGITS = 18
 _MOST_CHARACTERS = 24
 _DATE = b"0000-00-00"
-# Follows a block, so 8-byte words can be read beyond its end.
-_PADDING = b"\0" * 8
 
 
 class Column(Struct, frozen=True):
@@ -71,7 +70,7 @@ def split(data: bytes, delimiter: str, width: int, wanted: Sequence[int]) -> tup
     """
     import numpy as np  # noqa: PLC0415 - a help page needs no arrays
 
-    buffer = np.frombuffer(data + _PADDING, dtype=np.uint8)[: len(data)]
+    buffer = np.frombuffer(data, dtype=np.uint8)
     ending = (buffer == ord(delimiter)) | (buffer == _LF)
     quoted = b'"' in data
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
@@ -195,7 +194,8 @@ def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
     """
     import numpy as np  # noqa: PLC0415
 
-    found = hashes(column.buffer, column.starts, column.ends - column.starts)
+    places = zip(column.starts.tolist(), column.ends.tolist(), strict=True)
+    found = hashes_of([column.data[start:end] for start, end in places])
     others = {*rest.tolist()}
     if column.escaped is not None:
         others |= {*np.flatnonzero(column.escaped).tolist()}
@@ -213,38 +213,10 @@ def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
 
 
 def hashes_of(keys: Sequence[bytes]) -> Hashes:
-    """Return the hash of each key, consistent with `hashes`."""
+    """Return the hash of each key."""
     import numpy as np  # noqa: PLC0415
 
-    lengths = np.fromiter(map(len, keys), dtype=np.int64, count=len(keys))
-    starts = np.cumsum(lengths) - lengths
-    buffer = np.frombuffer(b"".join(keys) + _PADDING, dtype=np.uint8)[: int(lengths.sum())]
-    return hashes(buffer, starts, lengths)
-
-
-def hashes(buffer: npt.NDArray[np.uint8], starts: Ints, lengths: Ints) -> Hashes:
-    """Return a 64-bit hash of each piece of a buffer, which must be readable 8 bytes beyond the last one."""
-    import numpy as np  # noqa: PLC0415
-
-    readable = np.lib.stride_tricks.as_strided(buffer, (len(buffer) + len(_PADDING),), (1,))
-    words: npt.NDArray[Any] = np.ndarray((len(buffer) + 1,), dtype="<u8", buffer=readable.data, strides=(1,))
-    found = lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    rows: Any = slice(None)
-    position = starts
-    left = lengths
-    while len(left):
-        word = words[position]
-        shift = np.uint64(8) * (np.uint64(8) - np.clip(left, 0, 8).astype(np.uint64))
-        word = np.where(left > 0, (word << shift) >> shift, np.uint64(0))
-        mixed = (found[rows] ^ word) * np.uint64(0xD6E8FEB86659FD93)
-        mixed ^= mixed >> np.uint64(32)
-        mixed *= np.uint64(0xD6E8FEB86659FD93)
-        mixed ^= mixed >> np.uint64(29)
-        found[rows] = mixed
-        going = np.flatnonzero(left > 8)
-        rows = going if isinstance(rows, slice) else rows[going]
-        position, left = position[going] + 8, left[going] - 8
-    return found
+    return np.fromiter(map(xxh64_intdigest, keys), dtype=np.uint64, count=len(keys))
 
 
 def combined(parts: Sequence[Hashes]) -> Hashes:
