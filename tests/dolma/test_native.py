@@ -602,7 +602,7 @@ def test_what_is_clean_is_accepted_without_the_kernel_too(monkeypatch: pytest.Mo
     without_kernel(monkeypatch)
     again = glance.glance_at_documents(blocks[0]), glance.glance_at_attributes(blocks[1])
     assert None not in again
-    assert [each and replace(each, kept=values, samples=None) for each, values in zip(seen, kept, strict=True)] == list(
+    assert [each and replace(each, kept=values, samples=()) for each, values in zip(seen, kept, strict=True)] == list(
         again
     )
 

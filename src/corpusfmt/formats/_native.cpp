@@ -164,7 +164,7 @@ struct Number {
     // The same as `Looking` finds, or `kUnsure`.
     Kind kind() const {
         const auto is_exact = [&] { return static_cast<uint64_t>(static_cast<double>(magnitude)) == magnitude; };
-        if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
+        if (static_cast<uint64_t>(decimals - 1) < 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
         if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
 #ifdef __cpp_lib_to_chars
         double value;
@@ -450,7 +450,13 @@ struct Shape {
 
 // The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
 using Sample = std::array<unsigned long long, 3>;
-using Shapes = std::array<uint64_t, 16>;  // each in the place of its first bits
+
+// From call to call: the bytes that a loader's block still takes, of which the row of the last one ends it; the rows among which
+// none was a sample; and recent shapes, each in the place of its first bits.
+struct Sampler {
+    uint64_t room = 0, rows = 0;
+    std::array<uint64_t, 16> recent{};
+};
 
 // A record of OSCAR's metadata. The hash of its headers does not depend on their order.
 struct Record {
@@ -463,7 +469,7 @@ struct Record {
 // The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
-    explicit Rows(bool sampled) : parser(sampled) {}
+    Rows(bool sampled, std::optional<std::string_view> name) : parser(sampled), name(name) {}
 
     Parser parser;
     size_t end = 0;  // of the last row
@@ -472,7 +478,7 @@ struct Rows {
     std::vector<std::string_view> names;  // of the attributes of the last row
     std::vector<Sample> samples;
     std::unordered_set<uint64_t> known;
-    std::optional<std::string_view> name;  // of texts, next to which anything may be
+    const std::optional<std::string_view> name;  // of texts, next to which anything may be
 };
 
 inline bool read_text(Parser& parser, std::string_view& text) {
@@ -517,24 +523,20 @@ inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& sc
 }
 
 inline bool read_spans(Parser& parser, uint64_t& reach) {
-    uint64_t previous = 0, kinds = 0, offsets = 0;
-    bool clear = true, unsure = false;
+    uint64_t previous = 0, kinds = 0;
+    bool clear = true;
     const auto span = [&] {
         uint64_t start, end;
         Number score;
         if (!read_span(parser, start, end, score)) return false;
-        if (parser.sampling) {
-            const Kind kind = score.kind();
-            unsure |= kind == kUnsure;
-            kinds |= kind;
-            offsets |= start | end;
-        }
+        const uint64_t kind = parser.sampling ? score.kind() : kText;
+        kinds |= kind == kUnsure ? kUnclear : kind;
         clear &= (previous <= start) & (start < end);
         previous = end;
         return true;
     };
     if (!parser.array(1, span)) return false;
-    parser.see(unsure || offsets >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
+    parser.see(!clear || (kinds | previous) >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
     reach = std::max(reach, clear ? previous : kUnclear);
     return true;
 }
@@ -637,14 +639,14 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
-// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With `recent` shapes they
-// are sampled, anew after the row with the byte that is `room` from the start.
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With a
+// sampler they are sampled, anew after the row that ends a block, which is a sample, too; one block ends before the last row.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0, Shapes* recent = nullptr, std::optional<std::string_view> name = {}) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, Sampler* sampler = nullptr, std::optional<std::string_view> name = {}) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(recent != nullptr);
-    found->name = name;
+    auto found = std::make_unique<Rows<Row>>(sampler != nullptr, name);
     const char* at = lines.data();
+    uint64_t room = sampler ? sampler->room : UINT64_MAX;
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
         const char* const end_of_row = feed ? static_cast<const char*>(feed) : end;
@@ -656,18 +658,23 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0
         const bool is_read = (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
         if (!is_read || found->parser.at() != end_of_row) break;
         found->rows.push_back(row);
+        const auto begin = static_cast<size_t>(at - lines.data()), next = begin + bytes.size() + 1;
         const uint64_t shape = found->parser.shape();
-        if (recent && (shape == 0 || ((*recent)[shape >> 60] != shape && found->known.insert((*recent)[shape >> 60] = shape).second))) {
-            const auto begin = static_cast<unsigned long long>(at - lines.data());
+        const bool ends_block = next > room;
+        if (sampler && (shape == 0 || ends_block || (sampler->recent[shape >> 60] != shape && found->known.insert(sampler->recent[shape >> 60] = shape).second))) {
             found->samples.push_back({shape, begin, begin + bytes.size()});
         }
-        at = end_of_row + 1;
-        if (room < at - lines.data() && recent) {
+        if (ends_block) {
             found->known.clear();
-            *recent = {};
-            room = PTRDIFF_MAX;
+            sampler->recent = {};
+            room = UINT64_MAX;
         }
-        found->end = std::min(static_cast<size_t>(at - lines.data()), lines.size());
+        at = end_of_row + 1;
+        found->end = std::min(next, lines.size());
+    }
+    if (sampler && found->samples.empty()) {
+        sampler->room -= static_cast<uint64_t>(at - lines.data());
+        sampler->rows += found->rows.size();
     }
     return found->rows.empty() ? nullptr : std::move(found);
 }
@@ -676,10 +683,9 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, ptrdiff_t room = 0
 inline std::string without_texts(std::string_view lines, const std::vector<Document>& rows) {
     std::string rest;
     for (const Document& row : rows) {
-        const std::string_view text = row.text.raw;
-        const auto begin = static_cast<size_t>(text.data() - lines.data());
+        const auto begin = static_cast<size_t>(row.text.raw.data() - lines.data());
         rest.append(lines, 0, begin);
-        lines.remove_prefix(begin + text.size());
+        lines.remove_prefix(begin + row.text.raw.size());
     }
     return rest.append(lines);
 }
@@ -748,15 +754,14 @@ struct Kept {
 
 template <typename Row>
 PyObject* clean(PyObject*, PyObject* arguments) {
-    PyObject *object, *shapes = nullptr;
-    Py_ssize_t room = 0;
-    Buffer recent;
+    PyObject *object, *numbers = Py_None;
+    Buffer sampler;
     auto kept = std::make_unique<Kept>();
-    if (!PyArg_ParseTuple(arguments, "O|nO", &object, &room, &shapes) || !kept->lines.open(object)) return nullptr;
-    if (shapes && !recent.open(shapes, PyBUF_WRITABLE)) return nullptr;
-    if (shapes && recent.size() != sizeof(Shapes)) return PyErr_Format(PyExc_ValueError, "expected shapes of %zu bytes", sizeof(Shapes));
+    if (!PyArg_ParseTuple(arguments, "O|O", &object, &numbers) || !kept->lines.open(object)) return nullptr;
+    if (numbers != Py_None && !sampler.open(numbers, PyBUF_WRITABLE)) return nullptr;
+    if (sampler.view.obj && sampler.size() != sizeof(Sampler)) return PyErr_Format(PyExc_ValueError, "expected a sampler of %zu bytes", sizeof(Sampler));
     const std::string_view lines = kept->lines.bytes();
-    auto found = (Unlocked(), clean_rows<Row>(lines, room, recent.items<Shapes>()));
+    auto found = (Unlocked(), clean_rows<Row>(lines, sampler.items<Sampler>()));
     if (!found) return Py_NewRef(Py_None);
     kept->rows.assign(found->rows.begin(), found->rows.end());
     const auto end = static_cast<Py_ssize_t>(found->end), rows = static_cast<Py_ssize_t>(kept->rows.size());
@@ -830,10 +835,9 @@ PyObject* texts(PyObject*, PyObject* arguments) {
 }
 
 PyObject* texts_apart(PyObject*, PyObject* arguments) {
-    PyObject* objects[2];
     Buffer lines, name;
-    if (!PyArg_ParseTuple(arguments, "OO", objects, objects + 1) || !lines.open(objects[0]) || !name.open(objects[1])) return nullptr;
-    const auto found = (Unlocked(), clean_rows<Document>(lines.bytes(), 0, nullptr, name.bytes()));
+    if (!PyArg_ParseTuple(arguments, "y*y*", &lines.view, &name.view)) return nullptr;
+    const auto found = (Unlocked(), clean_rows<Document>(lines.bytes(), nullptr, name.bytes()));
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
     bool coded = false;
     const auto quoted = [&](const Document& row) {
@@ -845,30 +849,27 @@ PyObject* texts_apart(PyObject*, PyObject* arguments) {
 }
 
 PyObject* rows_of(PyObject*, PyObject* arguments) {
-    PyObject* objects[3];
     unsigned long long line;
     Py_ssize_t most;
-    if (!PyArg_ParseTuple(arguments, "OOOKn", objects, objects + 1, objects + 2, &line, &most)) return nullptr;
     Buffer text, records, row;
-    if (!text.open(objects[0]) || !records.open(objects[1]) || !row.open(objects[2])) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "y*y*y*Kn", &text.view, &records.view, &row.view, &line, &most)) return nullptr;
     const auto made = rows_of_pairs(text.bytes(), records.bytes(), row.bytes(), line, static_cast<size_t>(most));
     return Py_BuildValue("NNnnK", as_bytes(made.texts), as_bytes(made.records), static_cast<Py_ssize_t>(made.text_end),
                          static_cast<Py_ssize_t>(made.records_end), static_cast<unsigned long long>(made.line));
 }
 
 PyObject* pairs_of(PyObject*, PyObject* arguments) {
-    PyObject* objects[2];
     unsigned long long line;
     Buffer rows, language;
-    if (!PyArg_ParseTuple(arguments, "OOK", objects, objects + 1, &line) || !rows.open(objects[0]) || !language.open(objects[1])) return nullptr;
+    if (!PyArg_ParseTuple(arguments, "y*y*K", &rows.view, &language.view, &line)) return nullptr;
     const auto made = pairs_of_rows(rows.bytes(), language.bytes(), line);
     return made ? Py_BuildValue("NNK", as_bytes(made->texts), as_bytes(made->records), static_cast<unsigned long long>(made->line))
                 : Py_NewRef(Py_None);
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", guarded<clean<Document>>, METH_VARARGS, "documents(lines, room, shapes) -> (bytes read, rows, kept, suspect texts, samples), up to an odd row"},
-    {"attributes", guarded<clean<Attributes>>, METH_VARARGS, "attributes(lines, room, shapes) -> (bytes read, rows, kept, shapes, samples), up to an odd row"},
+    {"documents", guarded<clean<Document>>, METH_VARARGS, "documents(lines, sampler) -> (bytes read, rows, kept, suspect texts, samples), up to an odd row"},
+    {"attributes", guarded<clean<Attributes>>, METH_VARARGS, "attributes(lines, sampler) -> (bytes read, rows, kept, shapes, samples), up to an odd row"},
     {"values", guarded<values>, METH_O, "values(kept) -> (ids, sources, lengths of texts or reaches of spans)"},
     {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},
     {"agree", guarded<agree>, METH_VARARGS, "agree(documents, row, attributes, start, end) -> whether ids and sources are the same and spans within texts"},

@@ -1,3 +1,4 @@
+from array import array
 from typing import TypeAlias
 
 _Samples: TypeAlias = list[tuple[int, int, int]]
@@ -5,10 +6,10 @@ _Samples: TypeAlias = list[tuple[int, int, int]]
 class KeptRows: ...
 
 def documents(
-    lines: bytes | memoryview, room: int = ..., shapes: bytearray = ..., /
+    lines: bytes | memoryview, sampler: array[int] | None = ..., /
 ) -> tuple[int, int, KeptRows, list[tuple[int, int]], _Samples] | None: ...
 def attributes(
-    lines: bytes | memoryview, room: int = ..., shapes: bytearray = ..., /
+    lines: bytes | memoryview, sampler: array[int] | None = ..., /
 ) -> tuple[int, int, KeptRows, list[tuple[int, tuple[str, ...]]], _Samples] | None: ...
 def values(kept: KeptRows, /) -> tuple[list[str | None], list[str | None], list[int]]: ...
 def keys(documents: KeptRows, /) -> bytes: ...

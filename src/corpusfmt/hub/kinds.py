@@ -30,6 +30,7 @@ _KEYWORDS = {
     "test": ("test", "testing", "eval", "evaluation"),
 }
 _SEPARATOR = "[-._ 0-9]"
+_WILDCARDS = frozenset("*?[")
 
 
 @cache
@@ -110,12 +111,17 @@ def _fits(steps: Sequence[str], globs: Sequence[str]) -> bool:
     places = {0}
     for number, glob in enumerate(globs):
         if glob != "**":
-            places = {place + 1 for place in places if place < len(steps) and fnmatchcase(steps[place], glob)}
+            places = {place + 1 for place in places if place < len(steps) and _is_like(steps[place], glob)}
         elif number == len(globs) - 1:
             return any(place < len(steps) for place in places)
         else:
             places = set(range(min(places, default=len(steps)), len(steps)))
     return len(steps) in places
+
+
+def _is_like(step: str, glob: str) -> bool:
+    # Most names have no pattern, for which `fnmatch` would compile an expression.
+    return step == glob if _WILDCARDS.isdisjoint(glob) else fnmatchcase(step, glob)
 
 
 def _is_seen(path: str, pattern: str) -> bool:

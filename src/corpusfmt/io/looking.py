@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
+from itertools import accumulate, chain, pairwise
 from typing import Any
 
 import msgspec
@@ -13,11 +15,13 @@ from corpusfmt.io.loading import Columns, Looking, Seen
 
 #: Rows in a block, each with its shape, its start and its end. Of rows of one shape, one tells all; shape 0 is unknown.
 Samples = Sequence[tuple[int, int, int]]
+# The places of numbers in a sampler.
+_ROOM, _ROWS, _RECENT = 0, 1, slice(2, 18)
+_NO_SHAPES = array("Q", bytes(16 * 8))
 _MOST_SHAPES = 1 << 16
 # Columns by the shapes of their rows, in the order of their first occurrence: most blocks have the same few.
 _known: dict[tuple[int, ...], Looking] = {}
 _FEW, _MOST_KNOWN, _MOST_BYTES_KNOWN = 8, 64, 16 * 1024
-_RECENT_BYTES = 16 * 8
 _TOO_DEEP = "rows are nested too deeply"
 #: Decodes a row: an object.
 decode_row = msgspec.json.Decoder(dict[str, Any]).decode
@@ -37,22 +41,17 @@ class Look:
     def __init__(self) -> None:
         self._columns = Columns(Looking)
         self._shapes: set[int] = set()
-        self._recent = bytearray(_RECENT_BYTES)
+        #: For whoever samples rows: the bytes that the loader still reads into its current block, of which the row of the last
+        #: one ends it; the rows among which none was a sample; and 16 of the shapes in the block. Such rows need not be noted.
+        self.sampler = array("Q", [self._columns.room, 0, *_NO_SHAPES])
         # The shapes of all rows of the block; None once they are unknown or many.
         self._few: tuple[int, ...] | None = ()
         self._rows = 0
         self._gap = ""
 
-    def sampling(self) -> tuple[int, bytearray]:
-        """Return what a sampler of the next rows needs.
-
-        The number of bytes that the loader reads into its current block, of which the row of the last one ends it, and
-        16 of the shapes in it, which the sampler looks up and replaces.
-        """
-        return self._columns.room, self._recent
-
     def note(self, lines: bytes, first: int) -> None:
         """Add lines, of which the first has this number. Empty lines are no rows."""
+        self._columns.room = self.sampler[_ROOM]
         for number, line in enumerate(lines.split(b"\n"), first):
             if self._gap:
                 return
@@ -62,19 +61,13 @@ class Look:
                 self._rows += 1
                 self._end_row(len(line) + 1)
 
-    def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples | None) -> None:
-        """Add whole rows by samples of them, those of shapes that were not recent; None if there was no sampler.
+    def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples) -> None:
+        """Add whole rows by samples of them, those of shapes that were not recent.
 
         A sample tells about the rows of its block of the loader alone. At most one block ends before the last row.
         """
-        if samples is None:
-            self.note(lines, first)
-            return
+        self._columns.room = self.sampler[_ROOM]
         self._rows += rows
-        size = len(lines) + (not lines.endswith(b"\n"))
-        if not samples and size <= self._columns.room:  # as most are
-            self._columns.room -= size
-            return
         begin = 0
         end_of_block = lines.find(b"\n", self._columns.room) + 1
         for shape, start, end in samples:
@@ -88,7 +81,7 @@ class Look:
             if not (shape and end - start <= _MOST_BYTES_KNOWN and self._note_shape(shape, lines[start:end])):
                 self._few = None
                 self._note_row(lines[start:end], first)
-        self._end_row(size - begin)
+        self._end_row(len(lines) + (not lines.endswith(b"\n")) - begin)
 
     def _note_shape(self, shape: int, line: bytes) -> bool:
         """Add a row by its shape and return True, if the shapes of the block are few: most such columns have been found before."""
@@ -114,20 +107,33 @@ class Look:
 
     def _end_row(self, size: int) -> None:
         try:
-            if self._columns.pass_by(size):
+            ends_block = self._columns.pass_by(size)
+            self.sampler[_ROOM] = self._columns.room
+            if ends_block:
                 self._shapes.clear()
-                self._recent[:] = bytes(_RECENT_BYTES)
+                self.sampler[_RECENT] = _NO_SHAPES
                 self._few = ()
         except RecursionError:
             self._gap = _TOO_DEEP
 
     def finish(self) -> Looked:
         """Return what was found."""
+        self._columns.room = self.sampler[_ROOM]
         try:
             self._columns.end()
         except RecursionError:
             self._gap = self._gap or _TOO_DEEP
-        return Looked(gap=self._gap) if self._gap else Looked(tuple(self._columns.blocks), self._rows)
+        return (
+            Looked(gap=self._gap)
+            if self._gap
+            else Looked(tuple(self._columns.blocks), self._rows + self.sampler[_ROWS])
+        )
+
+
+def each_row(lines: bytes) -> Samples:
+    """Return whole lines, none of them empty, as samples of unknown shapes."""
+    ends = accumulate(len(line) + 1 for line in lines.removesuffix(b"\n").split(b"\n"))
+    return [(0, start, end - 1) for start, end in pairwise(chain([0], ends))]
 
 
 def _columns_of(line: bytes) -> Looking:

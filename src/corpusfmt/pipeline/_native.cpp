@@ -352,10 +352,8 @@ PyObject* documents(PyObject*, PyObject* arguments) {
     }
     const Lines lines{text.bytes(), record_ends.items<int64_t>(), record_ends.size<int64_t>(), starts.items<int64_t>(),
                       ends.items<int64_t>(), labels.items<int32_t>(), scores.items<float>(), starts.size<int64_t>()};
-    const std::array<size_t, 3> others{ends.size<int64_t>(), labels.size<int32_t>(), scores.size<float>()};
-    if (std::any_of(others.begin(), others.end(), [&](size_t size) { return size != lines.count; }) || !lines.fit()) {
-        return PyErr_Format(PyExc_ValueError, "columns do not fit each other, or the text");
-    }
+    const bool is_even = ends.size<int64_t>() == lines.count && labels.size<int32_t>() == lines.count && scores.size<float>() == lines.count;
+    if (!is_even || !lines.fit()) return PyErr_Format(PyExc_ValueError, "columns do not fit each other, or the text");
     return as_list(documents_of(lines, least, adjacent != 0), [&](const Document& each) { return as_object(each, lines); });
 }
 

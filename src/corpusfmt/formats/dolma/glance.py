@@ -18,7 +18,7 @@ from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.clean import Values, clean_attributes, clean_documents
 from corpusfmt.io.jsonlines import UNDECODABLE, may_lose_digits
 from corpusfmt.io.loading import BLOCK_BYTES
-from corpusfmt.io.looking import Look
+from corpusfmt.io.looking import Look, Samples, each_row
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Json
 
@@ -44,14 +44,14 @@ class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
     `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place. `samples` are rows that together
-    have the types of all, see `io.looking`; None without the kernel.
+    have the types of all that were not in samples before, see `io.looking`; without the kernel, all rows.
     """
 
     size: int
     rows: int
     kept: Kept
     suspects: list[tuple[int, int]] = []
-    samples: list[tuple[int, int, int]] | None = None
+    samples: Samples = ()
 
 
 class AttributesGlance(Struct, frozen=True):
@@ -61,7 +61,7 @@ class AttributesGlance(Struct, frozen=True):
     rows: int
     kept: Kept
     shapes: list[tuple[int, tuple[str, ...]]]
-    samples: list[tuple[int, int, int]] | None = None
+    samples: Samples = ()
 
 
 def values_of(kept: Kept) -> Values:
@@ -105,8 +105,8 @@ def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -
         if clean is None:
             return None
         values = Values([*clean.ids], [*clean.sources], list(map(len, clean.texts)))
-        return DocumentsGlance(len(data), len(clean.ids), values)
-    columns = _native.documents(memoryview(data)[start:], *(look.sampling() if look else ()))
+        return DocumentsGlance(len(data), len(clean.ids), values, samples=each_row(data) if look else ())
+    columns = _native.documents(memoryview(data)[start:], look.sampler if look else None)
     return None if columns is None else DocumentsGlance(*columns)
 
 
@@ -158,6 +158,7 @@ def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) 
         clean = None if may_lose_digits(data) else clean_attributes(data)
         if clean is None:
             return None
-        return AttributesGlance(len(data), len(clean.values.ids), clean.values, clean.shapes)
-    columns = _native.attributes(memoryview(data)[start:], *(look.sampling() if look else ()))
+        samples = each_row(data) if look else ()
+        return AttributesGlance(len(data), len(clean.values.ids), clean.values, clean.shapes, samples)
+    columns = _native.attributes(memoryview(data)[start:], look.sampler if look else None)
     return None if columns is None else AttributesGlance(*columns)

@@ -119,7 +119,7 @@ class DolmaFile(RowFile):
                 else:
                     end = start + clean.size
                     rows = Block(data[start:end], line, piece.byte + start)
-                    if self.look is not None:
+                    if self.look is not None and clean.samples:
                         self.look.note_samples(rows.data, line, clean.rows, clean.samples)
                     yield rows, clean
                     line += clean.rows
