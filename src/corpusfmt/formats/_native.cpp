@@ -164,7 +164,7 @@ struct Number {
     // The same as `Looking` finds, or `kUnsure`.
     Kind kind() const {
         const auto is_exact = [&] { return static_cast<uint64_t>(static_cast<double>(magnitude)) == magnitude; };
-        if (static_cast<uint64_t>(decimals - 1) < 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
+        if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
         if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
 #ifdef __cpp_lib_to_chars
         double value;
