@@ -16,6 +16,7 @@ from strategies import examples
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, Shard
+from corpusfmt.formats.dolma import glance
 from corpusfmt.formats.dolma.check import check
 from corpusfmt.formats.dolma.glance import glance_at_attributes, glance_at_documents
 from corpusfmt.formats.rows.files import pieces
@@ -169,14 +170,14 @@ def _attributes(value: str, spans: list[tuple[int, str]]) -> str:
     return f'{{"id":"1","attributes":{{"e__t__n":[{listed}],"e__t__m":{value}}}}}'
 
 
-def looked(data: bytes, glance: Any) -> tuple[Looked, Looked]:
+def looked(data: bytes, glance_at: Any) -> tuple[Looked, Looked]:
     """Return what samples show of a block, where it is clean, and what all rows do."""
     sampled, noted = Look(), Look()
     noted.note(data, 1)
     for _, piece in pieces(data, loading.BLOCK_BYTES):
         start, line = 0, 1
         while start < len(piece):
-            clean = glance(piece, start, sampled)
+            clean = glance_at(piece, start, sampled)
             end = start + clean.size if clean else piece.find(b"\n", start) + 1 or len(piece)
             if clean is None:
                 sampled.note(piece[start:end], line)
@@ -217,6 +218,18 @@ def json_escaped(text: str) -> str:
 def test_samples_of_attributes_show_what_all_rows_do(rows: list[str]) -> None:
     sampled, noted = looked("\n".join(rows).encode(), glance_at_attributes)
     assert sampled == noted
+
+
+@pytest.mark.parametrize("end", ["", "\n"])
+def test_without_the_kernel_each_row_is_a_sample(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(glance, "_BUILT", False)
+    monkeypatch.setattr(loading, "BLOCK_BYTES", 150)
+    documents = [_document(text, value) for text, value in zip(TEXTS, NUMBERS, strict=False)]
+    attributes = [_attributes("1", [(0, number)]) for number in NUMBERS]
+    for rows, glance_at in ((documents, glance_at_documents), (attributes, glance_at_attributes)):
+        for data in (("\n".join(rows) + end).encode(), *(row.encode() for row in rows)):
+            sampled, noted = looked(data, glance_at)
+            assert sampled == noted
 
 
 @pytest.mark.parametrize("first", ["word", "2024-01-31", "1", "[1]", "[NaN]", '{"a": 1}'])

@@ -147,7 +147,7 @@ struct String {
     std::string_view raw;  // between the quotation marks
     size_t saved = 0;      // the number of characters that escapes add to the raw text
     bool accents = false;  // whether escapes represent characters from U+00C0 to U+00FF
-    bool coded = false;    // whether an escape is a code or a slash: few are written
+    bool coded = false;    // whether an escape is a code or a slash, as usual encoders hardly write
 };
 
 struct Name {
@@ -451,8 +451,8 @@ struct Shape {
 // The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
 using Sample = std::array<unsigned long long, 3>;
 
-// From call to call: the bytes that a loader's block still takes, of which the row of the last one ends it; the rows among which
-// none was a sample; and recent shapes, each in the place of its first bits.
+// From call to call: the bytes that a loader's block still takes, of which the row of the last one ends it; the rows passed in
+// calls without samples; and recent shapes, each in the place of its first bits.
 struct Sampler {
     uint64_t room = 0, rows = 0;
     std::array<uint64_t, 16> recent{};
@@ -639,8 +639,8 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
-// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With a
-// sampler they are sampled, anew after the row that ends a block, which is a sample, too; one block ends before the last row.
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With a sampler they are
+// sampled, anew after the row that ends a block, which is a sample, too. At most one block may end before the last row.
 template <typename Row>
 std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, Sampler* sampler = nullptr, std::optional<std::string_view> name = {}) {
     const char* const end = lines.data() + lines.size();

@@ -41,8 +41,8 @@ class Look:
     def __init__(self) -> None:
         self._columns = Columns(Looking)
         self._shapes: set[int] = set()
-        #: For whoever samples rows: the bytes that the loader still reads into its current block, of which the row of the last
-        #: one ends it; the rows among which none was a sample; and 16 of the shapes in the block. Such rows need not be noted.
+        #: What a sampler reads and changes: the bytes that the loader still reads into its current block, of which the row of the
+        #: last one ends it; the number of rows that it passed because it had seen their shapes; 16 of the shapes in the block.
         self.sampler = array("Q", [self._columns.room, 0, *_NO_SHAPES])
         # The shapes of all rows of the block; None once they are unknown or many.
         self._few: tuple[int, ...] | None = ()
@@ -62,7 +62,7 @@ class Look:
                 self._end_row(len(line) + 1)
 
     def note_samples(self, lines: bytes, first: int, rows: int, samples: Samples) -> None:
-        """Add whole rows by samples of them, those of shapes that were not recent.
+        """Add whole rows by samples of them, those of shapes that were not recent. Rows without samples are in the sampler.
 
         A sample tells about the rows of its block of the loader alone. At most one block ends before the last row.
         """
@@ -123,11 +123,9 @@ class Look:
             self._columns.end()
         except RecursionError:
             self._gap = self._gap or _TOO_DEEP
-        return (
-            Looked(gap=self._gap)
-            if self._gap
-            else Looked(tuple(self._columns.blocks), self._rows + self.sampler[_ROWS])
-        )
+        if self._gap:
+            return Looked(gap=self._gap)
+        return Looked(tuple(self._columns.blocks), self._rows + self.sampler[_ROWS])
 
 
 def each_row(lines: bytes) -> Samples:
