@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 
-from corpusfmt.formats.croissant.data import arrays, plain, tables
+from corpusfmt.formats.croissant.data import arrays, cells, plain, tables
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
 from corpusfmt.formats.croissant.data.casts import CASTS, Cast, cast_all, unchanged
 from corpusfmt.formats.croissant.data.cells import hashes_of, left_over, split
@@ -140,7 +140,7 @@ def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> 
     columns: Sequence[Any] = [column]
     slow = seen(table("t.csv", lines(chunks(data, size)), ",", [column.take]), column)
     key = KeyOf(columns, required=False)
-    for native in {plain.native, None}:
+    for native in {cells.native, None}:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(plain, "native", native)
             patch.setattr(tables, "_BLOCK", size)
@@ -206,6 +206,21 @@ def test_hashes_of_keys_that_differ_in_few_bytes() -> None:
 def test_hashes_differ(keys: list[bytes]) -> None:
     assert len({*hashes_of(keys).tolist()}) == len(keys)
     assert hashes_of(keys).tolist() == [int(hashes_of([key])[0]) for key in keys]
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=8), st.integers(0, 2))
+def test_texts_that_follow_each_other_have_the_same_hashes(keys: list[bytes], start: int) -> None:
+    data = b"x" * start + b"".join(keys)
+    ends = np.cumsum([len(key) for key in keys]) + start
+    starts = ends - [len(key) for key in keys]
+    column = cells.Column(data, np.frombuffer(data or b" ", dtype=np.uint8), starts, ends, None)
+    assert cells.keys_of(column, unchanged, np.array([], dtype=np.int64)).tolist() == hashes_of(keys).tolist()
+
+
+def test_places_that_are_not_in_a_text_are_not_read() -> None:
+    if cells.native is not None:
+        ends = np.array([1, 9, -5, 2, 1 << 62], dtype=np.int64)
+        assert len(cells.native.hashes_of_texts(b"ab", ends)) == 40
 
 
 def test_a_key_of_two_columns_is_there_where_both_are() -> None:

@@ -241,12 +241,20 @@ def test_each_text_counts_next_to_another(first: str) -> None:
 
 
 def test_of_rows_with_texts_that_are_json_one_tells_all() -> None:
+    pytest.importorskip("corpusfmt.formats._native")
     texts = [json.dumps({"part": f"en_{each}", "record": {"offset": each, "headers": ["é\n"]}}) for each in range(9)]
     data = "\n".join(_document("a", json.dumps(text)) for text in texts).encode()
     clean = glance_at_documents(data, 0, Look())
-    pytest.importorskip("corpusfmt.formats._native")
     assert clean is not None
     assert len(clean.samples) == 1
+
+
+def test_of_rows_with_overlapping_spans_one_tells_all() -> None:
+    pytest.importorskip("corpusfmt.formats._native")
+    rows = [_attributes("1", [(start, "0.5"), (0, "0.25")]) for start in range(1, 9)]
+    clean = glance_at_attributes("\n".join(rows).encode(), 0, Look())
+    assert clean is not None
+    assert (clean.rows, len(clean.samples)) == (8, 1)
 
 
 def test_a_kernel_whose_sampler_has_another_size_says_so() -> None:

@@ -395,7 +395,7 @@ def test_rows_around_texts_are_the_same_without_the_kernel(rows: list[Any], esca
     for name in ("text", "content", "id", ""):
         found = rows_around_texts(data, name, written=written)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(apart, "_apart_at_once", lambda _lines, _name: None)
+            patch.setattr(apart, "texts_apart", lambda _lines, _name: None)
             expected = rows_around_texts(data, name, written=written)
         assert json_lines(found or []) == json_lines(expected or [])
         assert (found is None) == (expected is None)

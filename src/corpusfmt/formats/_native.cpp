@@ -523,7 +523,7 @@ inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& sc
 }
 
 inline bool read_spans(Parser& parser, uint64_t& reach) {
-    uint64_t previous = 0, kinds = 0;
+    uint64_t previous = 0, kinds = 0, offsets = 0;
     bool clear = true;
     const auto span = [&] {
         uint64_t start, end;
@@ -531,12 +531,13 @@ inline bool read_spans(Parser& parser, uint64_t& reach) {
         if (!read_span(parser, start, end, score)) return false;
         const uint64_t kind = parser.sampling ? score.kind() : kText;
         kinds |= kind == kUnsure ? kUnclear : kind;
+        offsets |= start | end;
         clear &= (previous <= start) & (start < end);
         previous = end;
         return true;
     };
     if (!parser.array(1, span)) return false;
-    parser.see(!clear || (kinds | previous) >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
+    parser.see((kinds | offsets) >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
     reach = std::max(reach, clear ? previous : kUnclear);
     return true;
 }

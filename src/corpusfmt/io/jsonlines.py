@@ -23,7 +23,7 @@ _LEVELS = 6
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _OPEN, _CLOSE = b"{}"
-_QUOTE, _BACKSLASH = ord('"'), ord("\\")
+_BACKSLASH = ord("\\")
 
 #: A text as a JSON string, as msgspec encodes it.
 EncodedText = msgspec.Raw
@@ -47,6 +47,8 @@ def _any_json(levels: int) -> Any:
 AnyJson: Any = _any_json(_LEVELS)
 #: Decodes a JSON value of a few levels, keeping the last of duplicate names; raises one of `UNDECODABLE` for any doubt.
 decode_plain = msgspec.json.Decoder(AnyJson).decode
+#: Decodes lines of objects in the same way, for `decoded_lines`.
+decode_objects = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 
 
 _DIGITS_ALIKE = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../../_utf8.hpp"
@@ -89,15 +90,9 @@ bool is_plain_number(std::string_view text) {
 // Days beyond the 28th are left to the calendar.
 bool is_plain_date(std::string_view text) {
     if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-    for (const size_t at : {0, 1, 2, 3, 5, 6, 8, 9}) {
-        if (!is_digit(text[at])) return false;
-    }
+    for (const size_t at : {0, 1, 2, 3, 5, 6, 8, 9}) if (!is_digit(text[at])) return false;
     const int month = (text[5] - '0') * 10 + text[6] - '0', day = (text[8] - '0') * 10 + text[9] - '0';
     return text.substr(0, 4) != "0000" && month >= 1 && month <= 12 && day >= 1 && day <= 28;
-}
-
-bool is_plain_url(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
 }
 
 bool is_plain(std::string_view text, const Wanted& wanted) {
@@ -107,7 +102,7 @@ bool is_plain(std::string_view text, const Wanted& wanted) {
         case kNumber: return is_plain_number(text);
         case kDate: return is_plain_date(text);
         case kBoolean: return text == "true" || text == "false" || text == "0" || text == "1";
-        case kUrl: return is_plain_url(text);
+        case kUrl: return std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
         default: return false;
     }
 }
@@ -220,18 +215,6 @@ std::optional<Table> plain_table(std::string_view data, char delimiter, size_t w
 namespace corpusfmt {
 namespace {
 
-bool wanted_of(PyObject* list, std::vector<Wanted>& found) {
-    for (Py_ssize_t at = 0; at < PyList_Size(list); ++at) {
-        Py_ssize_t column;
-        int kind, is_key;
-        long long low, high;
-        PyObject* const each = PyList_GetItem(list, at);
-        if (!PyArg_ParseTuple(each, "nipLL:plain_table", &column, &kind, &is_key, &low, &high)) return false;
-        found.push_back({static_cast<size_t>(column), kind, is_key != 0, low, high});
-    }
-    return true;
-}
-
 PyObject* as_tuple(const Column& column) {
     const auto cell = [](const LeftOver& each) {
         return Py_BuildValue("ny#N", static_cast<Py_ssize_t>(each.row), each.text.data(),
@@ -247,29 +230,46 @@ PyObject* plain_table(PyObject*, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "y#y#nO:plain_table", &data, &size, &delimiter, &length, &width, &list)) return nullptr;
     if (!PyList_Check(list) || length != 1 || width < 1) return PyErr_Format(PyExc_ValueError, "plain_table(data, delimiter, width, wanted)");
     std::vector<Wanted> wanted;
-    if (!wanted_of(list, wanted)) return nullptr;
+    for (Py_ssize_t at = 0; at < PyList_Size(list); ++at) {
+        Py_ssize_t column;
+        int kind, is_key;
+        long long low, high;
+        if (!PyArg_ParseTuple(PyList_GetItem(list, at), "nipLL:plain_table", &column, &kind, &is_key, &low, &high)) return nullptr;
+        wanted.push_back({static_cast<size_t>(column), kind, is_key != 0, low, high});
+    }
     const auto found = plain_table({data, static_cast<size_t>(size)}, *delimiter, static_cast<size_t>(width), wanted);
     return found ? Py_BuildValue("nN", static_cast<Py_ssize_t>(found->rows), as_list(found->columns, as_tuple)) : Py_NewRef(Py_None);
 }
 
-PyObject* hashes_of_integers(PyObject*, PyObject* object) {
-    Buffer buffer;
-    if (!buffer.open(object)) return nullptr;
-    std::vector<uint64_t> hashes(buffer.size<int64_t>());
-    for (size_t at = 0; at < hashes.size(); ++at) {
-        int64_t number;  // at any address
-        std::memcpy(&number, buffer.items() + at * sizeof(number), sizeof(number));
-        hashes[at] = hash_of(number);
-    }
+// The hash for each number in a buffer, which may be at any address.
+template <typename Hash>
+PyObject* hashes_for(const Buffer& numbers, Hash hash) {
+    std::vector<uint64_t> hashes(numbers.size<uint64_t>());
+    std::memcpy(hashes.data(), numbers.items(), hashes.size() * sizeof(uint64_t));
+    std::transform(hashes.begin(), hashes.end(), hashes.begin(), hash);
     return as_bytes(hashes);
+}
+
+PyObject* hashes_of_integers(PyObject*, PyObject* object) {
+    Buffer numbers;
+    return numbers.open(object) ? hashes_for(numbers, [](uint64_t each) { return hash_of(static_cast<int64_t>(each)); }) : nullptr;
+}
+
+PyObject* hashes_of_texts(PyObject*, PyObject* arguments) {
+    Buffer texts, ends;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &texts.view, &ends.view)) return nullptr;
+    size_t begin = 0;
+    return hashes_for(ends, [&](uint64_t end) {
+        const size_t start = std::min(std::exchange(begin, end), texts.size());
+        return Xxh64::of(texts.bytes().substr(start, end - start));
+    });
 }
 
 PyMethodDef kMethods[] = {
     {"plain_table", guarded<plain_table>, METH_VARARGS,
-     "plain_table(data, delimiter, width, wanted) -> (number of rows, for each wanted column: cells left over, hashes, "
-     "which rows have a key), or None."},
-    {"hashes_of_integers", guarded<hashes_of_integers>, METH_O,
-     "hashes_of_integers(numbers) -> the hash of the text of each number of 64 bits in a buffer."},
+     "plain_table(data, delimiter, width, wanted) -> (number of rows, for each column: cells left over, hashes, which rows have a key), or None."},
+    {"hashes_of_integers", guarded<hashes_of_integers>, METH_O, "hashes_of_integers(numbers) -> the hash of the text of each number of 64 bits."},
+    {"hashes_of_texts", guarded<hashes_of_texts>, METH_VARARGS, "hashes_of_texts(texts, ends) -> the hash of each text, from the end of the one before."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from corpusfmt.formats.dolma.rows import is_timestamp
-from corpusfmt.io.jsonlines import AnyJson, Integer, decoded_lines
+from corpusfmt.io.jsonlines import AnyJson, Integer, decode_objects, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.model import Json
 
@@ -37,7 +37,6 @@ _AttributesRow: Any = msgspec.defstruct(
     gc=False,
 )
 
-_decode_documents = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 _decode_attributes = msgspec.json.Decoder(_AttributesRow).decode_lines
 _encode = msgspec.json.Encoder().encode
 
@@ -84,7 +83,7 @@ UNCLEAR = 1 << 63
 
 def clean_documents(data: bytes) -> CleanDocuments | None:
     """Return the rows of a block of whole lines, or None if a rule may fire."""
-    rows = decoded_lines(_decode_documents, data)
+    rows = decoded_lines(decode_objects, data)
     if rows is None:
         return None
     try:

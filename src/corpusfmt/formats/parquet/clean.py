@@ -6,18 +6,16 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.formats.columns import values_at
 from corpusfmt.formats.parquet.arrow import JSON_COLUMNS, json_rows, pyarrow
 from corpusfmt.formats.parquet.rows import Columns
 from corpusfmt.formats.rows.columned import is_id
-from corpusfmt.io.jsonlines import AnyJson, decoded_lines
+from corpusfmt.io.jsonlines import decode_objects, decoded_lines
 from corpusfmt.io.scan import double_encoding_at, is_utf8
 from corpusfmt.model import Json
 
-_decode_objects = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 # Bytes that a character in UTF-8 does not begin with.
 _CONTINUING = range(0x80, 0xC0)
 
@@ -63,7 +61,7 @@ def _are_clean(rows: list[Json], columns: Columns) -> bool:
 def _are_objects(texts: list[str]) -> bool:
     """Return whether all texts are JSON objects; those with a line feed are in doubt."""
     lines = "\n".join(texts).encode()
-    return not texts or (lines.count(b"\n") == len(texts) - 1 and decoded_lines(_decode_objects, lines) is not None)
+    return not texts or (lines.count(b"\n") == len(texts) - 1 and decoded_lines(decode_objects, lines) is not None)
 
 
 class _Texts:

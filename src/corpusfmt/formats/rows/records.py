@@ -15,7 +15,7 @@ from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.apart import rows_around_texts
-from corpusfmt.io.jsonlines import AnyJson, EncodedText, decoded_lines
+from corpusfmt.io.jsonlines import EncodedText, decode_objects, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
@@ -115,7 +115,6 @@ def _named(at: Location, name: Any) -> Location:
 
 
 _STRINGS = {str, EncodedText}
-_decode = msgspec.json.Decoder(dict[str, AnyJson]).decode_lines
 _encode = msgspec.json.Encoder().encode
 
 
@@ -155,7 +154,7 @@ class Records(ABC):
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
         if self.options.encoded_texts and self.leaves_texts:
             return self._if_clean(rows_around_texts(data, self.text, written=True))
-        rows = decoded_lines(_decode, data)
+        rows = decoded_lines(decode_objects, data)
         if rows is None:
             return None
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.

@@ -7,6 +7,7 @@ so both ways give the same verdict.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,6 +15,13 @@ from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.casts import Cast, to_date, to_float, to_integer, to_number, to_text, unchanged
 from corpusfmt.formats.croissant.data.lookup import key_of
+
+try:
+    from corpusfmt.formats.croissant import _native
+except ImportError:  # no wheel for this platform and no compiler: the same verdict, more slowly
+    native: ModuleType | None = None
+else:
+    native = _native
 
 if TYPE_CHECKING:
     import numpy as np
@@ -194,8 +202,7 @@ def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
     """
     import numpy as np  # noqa: PLC0415
 
-    places = zip(column.starts.tolist(), column.ends.tolist(), strict=True)
-    found = hashes_of([column.data[start:end] for start, end in places])
+    found = _hashes(column)
     others = {*rest.tolist()}
     if column.escaped is not None:
         others |= {*np.flatnonzero(column.escaped).tolist()}
@@ -210,6 +217,17 @@ def keys_of(column: Column, cast: Cast, rest: Ints) -> Hashes:
         values = [column.text(row) for row in rows]
         found[rows] = hashes_of([key_of(None if value is None else cast(value)) or b"" for value in values])
     return found
+
+
+def _hashes(column: Column) -> Hashes:
+    """Return the hash of each cell."""
+    import numpy as np  # noqa: PLC0415
+
+    starts, ends = column.starts, column.ends
+    # The texts of Arrow follow each other.
+    if native is not None and len(ends) and starts[0] == 0 and (starts[1:] == ends[:-1]).all():
+        return np.frombuffer(native.hashes_of_texts(column.data, ends), dtype=np.uint64).copy()
+    return hashes_of([column.data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)])
 
 
 def hashes_of(keys: Sequence[bytes]) -> Hashes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -20,16 +19,9 @@ from corpusfmt.formats.croissant.data.casts import (
     to_url,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.cells import Uneven, combined, hashes_of
+from corpusfmt.formats.croissant.data.cells import Uneven, combined, hashes_of, native
 from corpusfmt.formats.croissant.data.leaves import Leaf
 from corpusfmt.formats.croissant.data.lookup import key_of
-
-try:
-    from corpusfmt.formats.croissant import _native
-except ImportError:  # no wheel for this platform and no compiler: the same verdict, more slowly
-    native: ModuleType | None = None
-else:
-    native = _native
 
 if TYPE_CHECKING:
     import numpy as np
