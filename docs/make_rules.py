@@ -23,7 +23,6 @@ TITLES = {
     "GEN": "Bytes, lines and JSON, in every format",
     "MAN": "The manifest of a release, in every format",
     "HUB": "Loading with `datasets`, in `corpusfmt validate --profile hub`",
-    "REP": "Rebuilt inputs of a release, in `corpusfmt verify --reproduce`",
     "WET": "WET files, in `corpusfmt build`",
     "CNV": "Conversion, in `corpusfmt convert`",
 }
@@ -44,7 +43,7 @@ def grouped(codes: Collection[str]) -> Iterator[tuple[str, list[str]]]:
     known = known_rules()
     titles = {code[:3]: TITLES.get(code[:3]) or title_of(known[code][0][0]) for code in sorted(codes)}
     of_formats = [prefix for prefix in titles if prefix not in TITLES]
-    for prefix in ["GEN", "MAN", "REP", *of_formats, "HUB", "WET", "CNV"]:
+    for prefix in ["GEN", "MAN", *of_formats, "HUB", "WET", "CNV"]:
         yield titles[prefix], sorted(code for code in codes if code.startswith(prefix))
 
 

@@ -87,9 +87,3 @@ def test_a_server_that_only_redirects(web: Web, tmp_path: Path) -> None:
         done = run_cli(command, f"{web.url}/release", *options)
         said = f"cannot read {web.url}/release: its address only leads elsewhere; correct the address"
         assert (done.returncode, done.stderr.decode()) == (2, f"error: {said}\n")
-
-
-def test_inputs_of_a_release_on_a_web_server_are_rebuilt(web: Web) -> None:
-    done = run_cli("verify", f"{web.url}/release", "--reproduce", "2", "--inputs", SAMPLE)
-    assert done.returncode == 0
-    assert b"rebuilt 2 of 2 inputs" in done.stdout

@@ -33,11 +33,10 @@ def known_rules() -> dict[str, list[tuple[str, Rule]]]:
     from corpusfmt.hub.rules import RULES as HUB
     from corpusfmt.manifest.rules import RULES as MANIFEST
     from corpusfmt.pipeline.rules import RULES as WET
-    from corpusfmt.release.reproduce.rules import RULES as REBUILT
 
     known: dict[str, list[tuple[str, Rule]]] = {}
     owners = [(fmt.name, fmt.rules) for fmt in all_formats()]
-    further = [("release", MANIFEST), ("rebuild", REBUILT), ("hub", HUB), ("build", WET), ("convert", CONVERSION)]
+    further = [("release", MANIFEST), ("hub", HUB), ("build", WET), ("convert", CONVERSION)]
     for owner, rules in [*owners, *further]:
         for each in rules:
             known.setdefault(each.code, []).append((owner, each))

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import tee
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
@@ -35,9 +34,6 @@ from corpusfmt.release.progress import Hashed, known_at
 from corpusfmt.release.signatures import Identity, Key, check_signatures, identity_of, key_at
 from corpusfmt.rules import Grading, Judge
 
-if TYPE_CHECKING:
-    from corpusfmt.release.reproduce.request import Request
-
 _CHUNK = 1024 * 1024
 
 
@@ -50,7 +46,6 @@ def verify(
     identity_provider: str | None = None,
     trust_config: str | Path | None = None,
     quick: bool = False,
-    rebuild: Request | None = None,
     jobs: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
@@ -62,8 +57,7 @@ def verify(
     `identity_provider`, a URL, vouches for; `trust_config` names an instance of sigstore other than the public one. An
     interrupted run continues where it stopped: unchanged files are not read again. `results` of the report lists the files
     to fetch again: those that differ from the manifest, or from what the owner of `key` or `identity` signed.
-    With `rebuild`, some inputs of a build are built again, and each line that they contributed is compared.
-    Raises `UsageError` if there is no manifest, the release cannot be rebuilt, or for another kind of key, `Incomplete` if
+    Raises `UsageError` if there is no manifest or for another kind of key, `Incomplete` if
     sigstore cannot be reached.
     """
     started = now()
@@ -84,8 +78,6 @@ def verify(
                 report.results["signed"] = [name for name in signed if name not in claims.wrong]
                 wrong = {path for name in signed for path in claims.wrong.get(name, ())}
                 report.results["fetch"] = by_bytes(wrong.union(report.results["fetch"]))
-            if rebuild is not None:
-                _rebuild(root, found, rebuild, judge, report, jobs=jobs, limits=limits, progress=progress)
     coverage.add(judge.coverage)
     report.started, report.finished = started, now()
     return report
@@ -158,24 +150,6 @@ def _verify(
     report.results = _results(manifest, difference, unread)
     if taken_over:
         report.results["resumed"] = taken_over
-
-
-def _rebuild(
-    root: Entry,
-    manifest: Manifest,
-    request: Request,
-    judge: Judge,
-    report: Report,
-    *,
-    jobs: int | None,
-    limits: Limits,
-    progress: Callable[[Progress], None] | None,
-) -> None:
-    from corpusfmt.release.reproduce.run import reproduce  # noqa: PLC0415 - slow to import, and rarely needed
-
-    found, results = reproduce(root, manifest, request, jobs=jobs, meter=Meter(limits), progress=progress)
-    judge.tally.merge(found.tally)
-    report.results["rebuilt"] = results
 
 
 def _results(manifest: Manifest, difference: Difference, unread: Mapping[str, Unread]) -> Json:
