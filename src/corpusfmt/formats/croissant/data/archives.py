@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import io
 import lzma
 import os
 import struct
@@ -12,7 +11,6 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import chain
 from operator import attrgetter
 from typing import Any, BinaryIO, NamedTuple, Self, cast
 
@@ -27,10 +25,6 @@ else:
     from backports import zstd
 
 READ_SIZE = 256 * 1024
-# The first bytes of an archive, which show that it is one.
-_HEAD = 512
-# A zip archive inside another is held in memory: its directory is at its end.
-_MOST_INNER_ZIP = 64 * 1024 * 1024
 # Limits of what must be in memory at once: names and their extensions, and the directory of a zip archive.
 _MOST_HEADER_BYTES = 1024 * 1024
 _MOST_DIRECTORY_BYTES = 16 * 1024 * 1024
@@ -85,34 +79,6 @@ def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str
         yield from _whole(found)
 
 
-class TooLarge(Exception):
-    """A zip archive inside another does not fit in memory."""
-
-
-def peeked(chunks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """Return the first bytes, for `is_archive`, and all chunks."""
-    head = b""
-    while len(head) < _HEAD and (chunk := next(chunks, b"")):
-        head += chunk
-    return head[:_HEAD], chain([head], chunks)
-
-
-def members_inside(
-    head: bytes, chunks: Iterator[bytes], path: str, selects: Callable[[str], bool] = _any
-) -> Iterator[Member]:
-    """Yield the files of an archive inside another, like `members`. Also raises `TooLarge`."""
-    if not head.startswith(b"PK"):
-        yield from _whole(_tar_members(_Unpacked(chunks), head, path, selects, inside=True))
-        return
-    held = io.BytesIO()
-    for chunk in chunks:
-        held.write(chunk)
-        if held.tell() > _MOST_INNER_ZIP:
-            raise TooLarge(f"`{path}` is a zip of over {_MOST_INNER_ZIP:,} bytes inside another archive: unpack it")
-    held.seek(0)
-    yield from _whole(_zip_members(held, path, selects, inside=True))
-
-
 def _whole(found: Iterator[Any]) -> Iterator[Any]:
     """Yield the items of a reader, and convert its exceptions to `ArchiveFault`."""
     try:
@@ -149,10 +115,8 @@ class _Directory:
         return data
 
 
-def _zip_members(
-    file: BinaryIO, path: str, selects: Callable[[str], bool], *, inside: bool = False
-) -> Iterator[Member]:
-    account = Account(path, inside=inside, file=file)
+def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
+    account = Account(path, file=file)
     with zipfile.ZipFile(cast("BinaryIO", _Directory(file))) as archive:
         stored = sorted(archive.infolist(), key=attrgetter("header_offset"))
         ends = [*(info.header_offset for info in stored[1:]), archive.start_dir]
@@ -355,10 +319,8 @@ class _Unpacked:
         return b"".join(pieces)
 
 
-def _tar_members(
-    file: BinaryIO | _Unpacked, head: bytes, path: str, selects: Callable[[str], bool], *, inside: bool = False
-) -> Iterator[Member]:
-    chunks = iter(Chunks(file, _codec(head), path, inside=inside))
+def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
+    chunks = iter(Chunks(file, _codec(head), path))
     with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
         while (info := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]

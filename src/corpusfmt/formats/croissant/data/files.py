@@ -15,11 +15,8 @@ from msgspec.structs import replace
 from corpusfmt.formats.croissant.data.archives import (
     READ_SIZE,
     ArchiveFault,
-    TooLarge,
     is_archive,
     members,
-    members_inside,
-    peeked,
 )
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
@@ -169,8 +166,6 @@ def nothing_selected(view: FileSet) -> Fault:
     )
 
 
-#: Containers around a file that are read, one inside another.
-MOST_NESTED = 4
 # A git address: user and host, then a path.
 _CLONED = re.compile(r"[\w.-]+@[\w.-]+:")
 _ARCHIVES = frozenset(
@@ -194,6 +189,11 @@ def no_archive(view: Resource, path: str) -> Fault:
     message = f"{view.title}: `{path}` is not a zip or tar archive"
     hint = "download or pack the archive again, or correct `encodingFormat`"
     return Fault(DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), hint))
+
+
+def inside_another(view: Resource) -> str:
+    """Return why an archive in an archive is not read."""
+    return f"{view.title}: an archive inside another is not read: unpack the outer one"
 
 
 def damaged(view: Resource, name: str, fault: ArchiveFault) -> Fault:
@@ -426,10 +426,6 @@ class Files:
         self, container: FileObject | FileSet, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
     ) -> Iterator[Opened]:
         """Yield the files in a container with wanted paths; `behind` tests whether a link may lead to one."""
-        if self._is_packed(container):
-            for outer in self.opened(container):
-                yield from self._inside_packed(container, outer, wanted)
-            return
         entry = self._entry(container)
         path = entry.path
         if entry.kind == "directory":
@@ -452,32 +448,6 @@ class Files:
         except OSError as error:
             message = f"`{path}` cannot be read: {reason_of(error)}"
             raise self._broken(container, DATA_FILE_MISSING, message, repair_of(error)) from error
-
-    def _is_packed(self, view: Resource, depth: int = 0) -> bool:
-        """Return whether a file is in an archive. Raises `NotRead` if there are too many around it, as in a cycle."""
-        if depth > MOST_NESTED:
-            raise NotRead(f"{view.title}: more than {MOST_NESTED} containers around a file are not read")
-        outer = self._containers(view)[:1]
-        return bool(outer) and (self._is_packed(outer[0], depth + 1) or self._entry(outer[0]).kind != "directory")
-
-    def _inside_packed(self, container: Resource, outer: Opened, wanted: Callable[[str], bool]) -> Iterator[Opened]:
-        """Yield the files in an archive that is in another."""
-        head, chunks = peeked(outer.chunks)
-        if not is_archive(head):
-            raise (
-                Broken(no_archive(container, outer.path))
-                if claims_archive(container, outer.name)
-                else no_reader(container, outer.path)
-            )
-        try:
-            for member in members_inside(head, chunks, outer.path, wanted):
-                content = self._whole(container, outer.name, member.chunks)
-                yield Opened(f"{outer.path}/{member.path}", member.path, content)
-        except TooLarge as error:
-            raise NotRead(f"{container.title}: {error}") from error
-        except ArchiveFault as fault:
-            if not fault.minor:
-                raise Broken(damaged(container, outer.name, fault)) from fault
 
     def _whole(self, container: Resource, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
         try:
@@ -530,7 +500,7 @@ class Files:
                 raise NotRead(f"{view.title}: the container is not read")
             folder = self._entry(outer[0])
             if folder.kind != "directory":
-                raise NotRead(f"{view.title}: a container inside another is not read")
+                raise NotRead(inside_another(view))
         try:
             return replace(entry_beside(folder, path), path=_joined(folder.path, path))
         except NoFile as fault:

@@ -104,7 +104,7 @@ DATA_COLUMN_MISSING = RULES.finding(
 DATA_ROW_WIDTH = RULES.finding(
     "CRO607",
     "data-row-width",
-    """A row of a CSV, TSV or ARFF file has more or fewer cells than its header.
+    """A row of a CSV or TSV file has more or fewer cells than its header.
 
     Why: readers shift, drop or invent values.
     Example: an unquoted cell that contains a comma.

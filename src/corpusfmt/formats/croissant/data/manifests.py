@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from corpusfmt.formats.croissant.data.archives import ArchiveFault, TooLarge, members, members_inside, peeked
+from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead
 from corpusfmt.formats.croissant.data.casts import to_text
-from corpusfmt.formats.croissant.data.files import Listed, Opened, claims_archive, damaged, split_codec
+from corpusfmt.formats.croissant.data.files import Listed, Opened, claims_archive, damaged, inside_another, split_codec
 from corpusfmt.formats.croissant.data.findings import DATA_COLUMN_MISSING, DATA_TRANSFORM_FAILED
 from corpusfmt.formats.croissant.data.leaves import steps_of, taken_from
 from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
@@ -51,15 +51,11 @@ class Manifests:
 def _unpacked(target: Resource, opened: Opened) -> Iterator[Opened]:
     """Yield a manifest, or the manifests in an archive: `unArchive` is the default for archives."""
     if claims_archive(target, opened.name):
+        if opened.entry is None:
+            raise NotRead(inside_another(target))
         try:
-            if opened.entry is not None:
-                found = members(opened.entry.open, opened.path)
-            else:
-                found = members_inside(*peeked(opened.chunks), opened.path)
-            for member in found:
+            for member in members(opened.entry.open, opened.path):
                 yield Opened(f"{opened.path}/{member.path}", member.path, member.chunks)
-        except TooLarge as error:
-            raise NotRead(f"{target.title}: {error}") from error
         except ArchiveFault as fault:
             if not fault.minor:
                 raise Broken(damaged(target, opened.name, fault)) from fault

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.arff import arff
 from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -53,7 +52,6 @@ _FORMATS = {
     "application/jsonl": "jsonl", "application/jsonlines": "jsonl", "application/x-jsonlines": "jsonl",
     "application/json-lines": "jsonl", "application/x-ndjson": "jsonl", "application/ndjson": "jsonl",
     "application/jsonl+json": "jsonl", "text/jsonl": "jsonl",
-    "application/x-arff": "arff", "application/arff": "arff", "text/x-arff": "arff", "text/arff": "arff",
     "application/x-parquet": "parquet", "application/vnd.apache.parquet": "parquet", "application/parquet": "parquet",
 }  # fmt: skip
 _SUFFIXES = {
@@ -63,7 +61,6 @@ _SUFFIXES = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".parquet": "parquet",
-    ".arff": "arff",
 }
 #: The delimiter of each kind of table.
 DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -136,9 +133,6 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
     if kind in DELIMITERS:
         _only(view, takes, "column")
         return table(opened.path, lines(opened.contents), DELIMITERS[kind], takes)
-    if kind == "arff":
-        _only(view, takes, "column")
-        return arff(opened, takes)
     if kind == "jsonl":
         return _json_lines(opened, takes)
     if kind == "json":

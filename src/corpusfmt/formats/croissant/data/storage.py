@@ -18,15 +18,11 @@ from msgspec.structs import replace
 from corpusfmt.formats.croissant.data.archives import (
     ArchiveFault,
     Member,
-    TooLarge,
     is_archive,
     members,
-    members_inside,
-    peeked,
 )
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import (
-    MOST_NESTED,
     Files,
     NoFile,
     claims_archive,
@@ -34,6 +30,7 @@ from corpusfmt.formats.croissant.data.files import (
     damaged,
     decompressed,
     entry_beside,
+    inside_another,
     is_elsewhere,
     link_on_the_way,
     mapped,
@@ -79,31 +76,6 @@ class _Facts(Struct):
     digests: dict[str, str]
 
 
-class _Measured:
-    """Chunks of a file, measured as they pass."""
-
-    def __init__(self, chunks: Iterable[bytes], digests: Sequence[str]) -> None:
-        self._chunks = iter(chunks)
-        self._hashes = {each: hashlib.new(each, usedforsecurity=False) for each in digests}
-        self._size = 0
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        chunk = next(self._chunks)
-        self._size += len(chunk)
-        for each in self._hashes.values():
-            each.update(chunk)
-        return chunk
-
-    def facts(self) -> _Facts:
-        """Return the facts, once the rest was read."""
-        for _ in self:
-            pass
-        return _Facts(self._size, {name: each.hexdigest() for name, each in self._hashes.items()})
-
-
 class _Names:
     """The paths of all files in one container, separately and as one text."""
 
@@ -131,8 +103,6 @@ class Storage:
     #: Files whose content was read.
     _opened: set[FileObject] = field(default_factory=set)
     _holding_sets: set[int] = field(default_factory=set)
-    #: The archives around the one that is being read.
-    _depth: int = 1
     #: By container that is a folder: the links that point out of it, each with its place next to the description.
     _links: dict[int, list[tuple[Location, Entry]]] = field(default_factory=dict)
 
@@ -247,36 +217,13 @@ class Storage:
             )
 
     def _container(self, file: FileObject, entry: Entry, head: bytes) -> None:
+        path = file.text("sc:contentUrl") or ""
         if is_archive(head):
             self._archive(file, entry.path, members(entry.open, entry.path))
-        else:
-            self._no_archive(file)
-
-    def _no_archive(self, file: FileObject) -> None:
-        path = file.text("sc:contentUrl") or ""
-        if claims_archive(file, path):
+        elif claims_archive(file, path):
             self.faults.append(no_archive(file, path))
         else:
             self._leave_out(file, str(no_reader(file, path)))
-
-    def _member(self, file: FileObject, chunks: Iterator[bytes], path: str) -> None:
-        """Check a file in an archive, which may be an archive itself."""
-        measured = _Measured(chunks, _wanted_digests(file))
-        if (self._inside[file] or id(file) in self._holding_sets) and self._depth < MOST_NESTED:
-            self._opened.add(file)
-            self._depth += 1
-            head, whole = peeked(measured)
-            try:
-                if is_archive(head):
-                    self._archive(file, path, members_inside(head, whole, path))
-                else:
-                    self._no_archive(file)
-            except TooLarge as error:
-                self._leave_out(file, f"{file.title}: {error}")
-            self._depth -= 1
-        facts = measured.facts()
-        self.bytes_read += facts.size
-        self._judge(file, facts)
 
     def _leave_out(self, view: Resource, reason: str) -> None:
         self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self.description.places.path, reason))
@@ -292,7 +239,9 @@ class Storage:
                 strange += [member.path] if escapes(member.path) or is_absolute(member.path) else []
                 inner = wanted.pop(member.path, None)
                 if inner is not None:
-                    self._member(inner, member.chunks, f"{path}/{member.path}")
+                    if self._inside[inner] or id(inner) in self._holding_sets:
+                        self._leave_out(inner, inside_another(inner))
+                    self._judge(inner, self._facts(inner, member.chunks))
         except ArchiveFault as fault:
             self.faults.append(damaged(file, name, fault))
             if not fault.minor:
@@ -323,9 +272,14 @@ class Storage:
         return self._facts_of[key]
 
     def _facts(self, file: FileObject, chunks: Iterable[bytes]) -> _Facts:
-        facts = _Measured(chunks, _wanted_digests(file)).facts()
-        self.bytes_read += facts.size
-        return facts
+        hashes = {name: hashlib.new(name, usedforsecurity=False) for name in _wanted_digests(file)}
+        size = 0
+        for chunk in chunks:
+            size += len(chunk)
+            for digest in hashes.values():
+                digest.update(chunk)
+        self.bytes_read += size
+        return _Facts(size, {name: digest.hexdigest() for name, digest in hashes.items()})
 
     def _judge(self, file: FileObject, facts: _Facts) -> None:
         said = size_in_bytes(file.text("sc:contentSize") or "")
