@@ -215,8 +215,8 @@ rules: $(VENV)/.develops
 
 ## Use the command line in terminals (tmux), in the shells that there are and in Neovim: colours, progress, completion, findings.
 terminal-test: $(VENV)/.develops $(HOSTS)/.installed
-	@for each in tmux zsh fish man nvim; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install tmux zsh fish man-db neovim)"; done
-	CORPUSFMT_TERMINAL=1 CORPUSFMT_NVIM=$(abspath $(HOSTS))/bin/nvim $(BIN)/python -m pytest -n auto tests/terminal tests/cli/test_manual.py
+	@for each in tmux zsh fish nvim; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install tmux zsh fish neovim)"; done
+	CORPUSFMT_TERMINAL=1 CORPUSFMT_NVIM=$(abspath $(HOSTS))/bin/nvim $(BIN)/python -m pytest -n auto tests/terminal
 
 ## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=1
 ## pages that install are run in a fresh environment. After `make browser` the site is searched in Chromium, too.

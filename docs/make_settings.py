@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from website.commands import commands
 
-from corpusfmt.cli.manual import commands
 from corpusfmt.engine.config import Config
 
 SCHEMA = Path(__file__).parents[1] / "schemas" / "settings" / "settings.schema.json"

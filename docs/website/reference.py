@@ -14,8 +14,8 @@ import msgspec
 
 import corpusfmt
 from corpusfmt.cli.commands import sections_of
-from corpusfmt.cli.manual import commands
 from corpusfmt.pipeline.recipe import recipe_names, recipe_text
+from website.commands import commands
 from website.pages import REPOSITORY, SOURCE
 
 _SCHEMAS = REPOSITORY / "schemas"

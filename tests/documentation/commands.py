@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 
 from support import REPOSITORY
-
-from corpusfmt.cli.manual import commands
+from website.commands import commands
 
 _ENDS = {"&&", "||", "|", ";", "&", "(", ")", ">", ">>", "<", "$(", "2>"}
 _VARIABLE = re.compile(r"\w+=\S*")

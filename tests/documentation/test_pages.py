@@ -12,10 +12,10 @@ import make_rules
 import pytest
 from support import REPOSITORY
 from website import examples, pages, reference, rules
+from website.commands import commands
 
 import corpusfmt
 from corpusfmt.cli.catalogue import known_rules
-from corpusfmt.cli.manual import commands
 
 EXAMPLES = {path.stem: path.read_text("utf-8") for path in (REPOSITORY / pages.EXAMPLES).glob("*.md")}
 

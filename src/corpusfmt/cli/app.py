@@ -37,7 +37,6 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "formats": ("catalogue:formats", PrintingCommand),
     "detect": ("catalogue:detect", PrintingCommand),
     "lsp": ("lsp", Command),
-    "man": ("manual", Command),
     "doctor": ("doctor", PrintingCommand),
 }
 _GROUP = "report"
