@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips mlcroissant hub bench counts instructions-test benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -97,14 +97,9 @@ $(HUB)/.installed: locks/hub.txt
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub tests/documentation/test_elsewhere.py
 
-## Pin what commands count: imported modules, bytes, fsyncs, and if there is valgrind instructions and allocations. Read the diff before you commit it.
+## Pin which packages commands import, and their fsyncs. Read the diff before you commit it.
 counts: $(VENV)/.develops
-	PYTHONPATH=tests $(BIN)/python -m counts.steps
-
-## Compare the instructions and allocations of commands, counted by callgrind, with their pins.
-instructions-test: $(VENV)/.develops
-	@command -v valgrind >/dev/null || echo "not run for lack of valgrind (Debian: apt-get install valgrind)"
-	CORPUSFMT_INSTRUCTIONS=1 $(BIN)/python -m pytest -rs tests/counts
+	CORPUSFMT_PIN_COUNTS=1 $(BIN)/python -m pytest -q tests/counts
 
 ## Run the benchmarks, or the pieces ONLY=start,convert, against the peers that can be had; write the tables and plots of docs/performance.md.
 ## SCALE=0.1 takes a tenth of the data, ROUNDS=2 runs each contender twice, LARGEST=10000 draws the plots up to 10 GB.
