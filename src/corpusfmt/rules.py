@@ -61,6 +61,7 @@ class RuleSet:
         self._versions = tuple(versions)
         self._by_code: dict[str, Rule] = {}
         self._by_subject: dict[type, list[Check]] = {}
+        self._accepted: dict[tuple[type, ...], bool] = {}
         for rule in chain.from_iterable(included):
             self._add(rule)
 
@@ -75,12 +76,14 @@ class RuleSet:
         spec: str = "",
         requires: Sequence[str] = (),
         unless: Sequence[str] = (),
+        accepted_by: str = "",
     ) -> Callable[[_Predicate[_Subject]], _Predicate[_Subject]]:
         """Register a generator over one subject type as a check; its docstring is what `corpusfmt rule` prints.
 
         `grades` is as in `Rule`. If a rule of `requires` has fired in the shard, this one does not run and is reported as
         not run. If a rule of `unless`, which must be an earlier rule over the same subject, has fired on the subject, this
-        one has nothing to add there.
+        one has nothing to add there. `accepted_by` names the fast path that decides the same for clean subjects, such as
+        `are_clean`; if any check over a subject names none, no subject is taken unseen.
         """
 
         def register(check: _Predicate[_Subject]) -> _Predicate[_Subject]:
@@ -95,6 +98,7 @@ class RuleSet:
                     grades=dict(grades or {}),
                     subject=on,
                     unless=frozenset(unless),
+                    accepted_by=accepted_by,
                     check=check,
                 )
             )
@@ -138,6 +142,7 @@ class RuleSet:
                 )
         self._by_code[rule.code] = rule
         if isinstance(rule, Check):
+            self._accepted.clear()
             self._by_subject.setdefault(rule.subject, []).append(rule)
 
     def complete(self) -> None:
@@ -166,6 +171,12 @@ class RuleSet:
     def on(self, subject: type) -> list[Check]:
         """Return the checks over a type, then those over its base types, in order of registration."""
         return [check for base in subject.__mro__ for check in self._by_subject.get(base, ())]
+
+    def accepts_unseen(self, *subjects: type) -> bool:
+        """Return whether a fast path may take clean subjects of these types: each check over them says which one does."""
+        if subjects not in self._accepted:
+            self._accepted[subjects] = all(check.accepted_by for subject in subjects for check in self.on(subject))
+        return self._accepted[subjects]
 
 
 def finding_of(fault: Fault, rules: RuleSet, version: str) -> Finding:

@@ -9,11 +9,13 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import other_count, other_id, other_source
-from corpusfmt.formats.dolma.clean import UNCLEAR, clean_attributes
+from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_attributes, located_lines, shared_by
+from corpusfmt.formats.dolma.rows import AttributesRow
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
+from corpusfmt.formats.rows.records import Row
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import LongLine
@@ -38,6 +40,10 @@ def _judge(path: str) -> Judge:
     return Judge(RULES, Grading(), version=VERSION, path=path)
 
 
+def _clean(data: bytes) -> CleanAttributes | None:
+    return clean_attributes(data) if RULES.accepts_unseen(Row, AttributesRow, Spans) else None
+
+
 def _first_error(judge: Judge) -> Finding | None:
     return next((finding for finding in judge.tally.findings if finding.severity is Severity.ERROR), None)
 
@@ -59,7 +65,7 @@ class _AttributesFile:
                 judge.report(*self.file.too_long(block))
                 yield _AttributesRow(Location(self.file.path, block.line), b"", None, None, 0, _first_error(judge))
                 continue
-            clean = clean_attributes(block.data)
+            clean = _clean(block.data)
             if clean is None:
                 yield from (_judged(line, at) for line, at in located_lines(block, self.file.path))
                 continue
@@ -82,7 +88,7 @@ class _AttributesFile:
 
 
 def _judged(line: bytes, at: Location) -> _AttributesRow:
-    clean = clean_attributes(line)
+    clean = _clean(line)
     if clean is not None:
         values = clean.values
         return _AttributesRow(at, line, values.ids[0], values.sources[0], values.sizes[0])

@@ -9,14 +9,15 @@ from typing import TypeVar
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
 from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.dolma.beside import Beside
-from corpusfmt.formats.dolma.clean import clean_documents
+from corpusfmt.formats.dolma.clean import CleanDocuments, clean_documents
 from corpusfmt.formats.dolma.glance import clean_texts
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_document, located_lines
+from corpusfmt.formats.dolma.rows import DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.files import pieces
 from corpusfmt.formats.rows.reading import rejections
-from corpusfmt.formats.rows.records import language_in
+from corpusfmt.formats.rows.records import Row, language_in
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.scan import count_lines
 from corpusfmt.model import Document, Finding, Json, Location, Severity, UsageError
@@ -83,7 +84,7 @@ def _by_block(
     shard: Shard, options: CheckOptions, convert: Callable[[Block, DolmaFile], Iterator[Item | Document | Rejected]]
 ) -> Iterator[Item | Document | Rejected]:
     """Yield what is made of each block of whole lines, or what `read` yields if there are attribute sets."""
-    if len(shard.files) > 1 or DOCUMENTS not in shard.files:
+    if len(shard.files) > 1 or DOCUMENTS not in shard.files or not RULES.accepts_unseen(Row, DocumentRow):
         yield from read(shard, options)
         return
     judge = _fresh_judge(shard)
@@ -99,7 +100,7 @@ def _rows_of(block: Block | LongLine, file: DolmaFile, shard: Shard) -> Iterator
         alone.report(*file.too_long(block))
         yield from rejections(alone, b"")
         return
-    clean = clean_documents(block.data)
+    clean = _clean(block.data)
     if clean is not None:
         yield from map(_document, clean.rows, clean.texts)
         return
@@ -107,12 +108,16 @@ def _rows_of(block: Block | LongLine, file: DolmaFile, shard: Shard) -> Iterator
         yield _document_or_rejected(line, at, shard)
 
 
+def _clean(data: bytes) -> CleanDocuments | None:
+    return clean_documents(data) if RULES.accepts_unseen(Row, DocumentRow) else None
+
+
 def _fresh_judge(shard: Shard) -> Judge:
     return Judge(RULES, Grading(), version=VERSION, path=shard.name)
 
 
 def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document | Rejected:
-    clean = clean_documents(line)
+    clean = _clean(line)
     if clean is not None:
         return _document(clean.rows[0], clean.texts[0])
     judge = _fresh_judge(shard)

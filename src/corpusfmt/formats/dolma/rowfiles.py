@@ -28,9 +28,10 @@ from corpusfmt.formats.dolma.rows import (
     odd_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.general import json_of, report_json_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
-from corpusfmt.formats.rows.records import judged_row
+from corpusfmt.formats.rows.records import Row, judged_row
 from corpusfmt.io.jsonlines import json_string_around
 from corpusfmt.io.lines import Block, LongLine, Run, first_run
 from corpusfmt.io.looking import Look, Looked
@@ -101,14 +102,20 @@ class DolmaFile(RowFile):
                 NO_FINAL_NEWLINE, Problem("the last row does not end with LF", at, "end the file with LF")
             )
 
-    def glances(self, block: Block, glance: Callable[..., _Glance | None]) -> Iterator[tuple[Block, _Glance] | Run]:
-        """Yield the rows of a block: clean ones together, with what a glance shows of them, others as runs of equal ones."""
+    def glances(
+        self, block: Block, glance: Callable[..., _Glance | None], *subjects: type
+    ) -> Iterator[tuple[Block, _Glance] | Run]:
+        """Yield the rows of a block: clean ones together, with what a glance shows of them, others as runs of equal ones.
+
+        If some rule over the subjects must see every row, all are runs.
+        """
         line = block.line
+        may_glance = RULES.accepts_unseen(*subjects)
         for first, data in pieces(block.data, PIECE):
             piece = Block(data, line, block.byte + first)
             start = 0
             while start < len(data):
-                clean = glance(data, start, self.look)
+                clean = glance(data, start, self.look) if may_glance else None
                 if clean is None:
                     run = first_run(piece, line, start)
                     end = min(start + run.count * (len(run.data) + 1), len(data))
@@ -222,7 +229,7 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[Columns]:
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [UNKNOWN_LENGTH]))
         else:
-            for found in file.glances(block, glance_at_documents):
+            for found in file.glances(block, glance_at_documents, Row, DocumentRow):
                 if isinstance(found, Run):
                     _judge_documents(found, file, judge, columns)
                     continue
@@ -316,7 +323,7 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Co
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [0]))
         else:
-            for found in file.glances(block, glance_at_attributes):
+            for found in file.glances(block, glance_at_attributes, Row, AttributesRow, Spans):
                 if isinstance(found, Run):
                     _judge_attributes(found, file, judge, keys, columns)
                 else:

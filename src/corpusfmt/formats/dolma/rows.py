@@ -42,7 +42,7 @@ def clipped(value: object) -> str:
 object_rules(RULES, "DOL201", "DOL202", DOCUMENT_SPEC)
 
 
-@RULES.rule("DOL203", "number-precision", on=Row, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL203", "number-precision", on=Row, accepted_by="glance", severity=Severity.WARNING, spec=DOCUMENT_SPEC)
 def number_precision(row: Row) -> Iterator[Problem]:
     """A number loses digits in 64 bits: a larger integer, or a fraction of more than 17 digits that is not a float.
 
@@ -71,7 +71,7 @@ CARRIAGE_RETURN = RULES.finding(
 )
 
 
-@RULES.rule("DOL301", "missing-id", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL301", "missing-id", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def missing_id(row: DocumentRow) -> Iterator[Problem]:
     """A document has no id.
 
@@ -83,7 +83,7 @@ def missing_id(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("`id` is missing", row.at, "add an id that is unique within its source")
 
 
-@RULES.rule("DOL302", "id-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL301",))
+@RULES.rule("DOL302", "id-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC, unless=("DOL301",))
 def id_type(row: DocumentRow) -> Iterator[Problem]:
     """An id is not a string.
 
@@ -96,7 +96,7 @@ def id_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
 
-@RULES.rule("DOL303", "empty-id", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL303", "empty-id", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def empty_id(row: DocumentRow) -> Iterator[Problem]:
     """An id is the empty string.
 
@@ -108,7 +108,7 @@ def empty_id(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("`id` is empty", row.at, "add an id that is unique within its source")
 
 
-@RULES.rule("DOL304", "missing-text", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL304", "missing-text", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def missing_text(row: DocumentRow) -> Iterator[Problem]:
     """A document has no text.
 
@@ -120,7 +120,7 @@ def missing_text(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("`text` is missing", row.at, "add the text, or drop the row here and in every attribute set")
 
 
-@RULES.rule("DOL305", "text-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL304",))
+@RULES.rule("DOL305", "text-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC, unless=("DOL304",))
 def text_type(row: DocumentRow) -> Iterator[Problem]:
     """A text is not a string. The empty string is accepted.
 
@@ -133,7 +133,7 @@ def text_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(f"`text` is {json_type(value)}, expected a string", row.at, "write the text as one string")
 
 
-@RULES.rule("DOL306", "missing-source", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL306", "missing-source", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def missing_source(row: DocumentRow) -> Iterator[Problem]:
     """A document has no source.
 
@@ -145,7 +145,7 @@ def missing_source(row: DocumentRow) -> Iterator[Problem]:
         yield Problem("`source` is missing", row.at, "add the name of the document's collection")
 
 
-@RULES.rule("DOL307", "source-type", on=DocumentRow, spec=DOCUMENT_SPEC, unless=("DOL306",))
+@RULES.rule("DOL307", "source-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC, unless=("DOL306",))
 def source_type(row: DocumentRow) -> Iterator[Problem]:
     """A source is not a string.
 
@@ -158,7 +158,7 @@ def source_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(f"`source` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
 
-@RULES.rule("DOL308", "timestamp-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL308", "timestamp-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def timestamp_type(row: DocumentRow) -> Iterator[Problem]:
     """A timestamp (`added`, `created`) is not a string.
 
@@ -173,7 +173,9 @@ def timestamp_type(row: DocumentRow) -> Iterator[Problem]:
             yield Problem(message, _below(row.at, name), f"write a string, or remove `{name}`")
 
 
-@RULES.rule("DOL309", "timestamp-format", on=DocumentRow, severity=Severity.WARNING, spec=DOCUMENT_SPEC)
+@RULES.rule(
+    "DOL309", "timestamp-format", on=DocumentRow, accepted_by="glance", severity=Severity.WARNING, spec=DOCUMENT_SPEC
+)
 def timestamp_format(row: DocumentRow) -> Iterator[Problem]:
     """A timestamp is neither a date nor a date and time of ISO 8601 or RFC 3339.
 
@@ -207,7 +209,7 @@ def is_timestamp(value: str) -> bool:
     return leap_day is not None and isleap(int(leap_day[1]))
 
 
-@RULES.rule("DOL310", "version-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL310", "version-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def version_type(row: DocumentRow) -> Iterator[Problem]:
     """A version is neither a string nor null.
 
@@ -220,7 +222,14 @@ def version_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(f"`version` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
 
-@RULES.rule("DOL311", "metadata-type", on=DocumentRow, grades={"minor": Severity.WARNING}, spec=DOCUMENT_SPEC)
+@RULES.rule(
+    "DOL311",
+    "metadata-type",
+    on=DocumentRow,
+    accepted_by="glance",
+    grades={"minor": Severity.WARNING},
+    spec=DOCUMENT_SPEC,
+)
 def metadata_type(row: DocumentRow) -> Iterator[Problem]:
     """Metadata is not an object. Null is a warning.
 
@@ -234,7 +243,7 @@ def metadata_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(message, _below(row.at, "metadata"), "write an object, or remove it", minor=value is None)
 
 
-@RULES.rule("DOL312", "embedded-attributes-type", on=DocumentRow, spec=DOCUMENT_SPEC)
+@RULES.rule("DOL312", "embedded-attributes-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
 def embedded_attributes_type(row: DocumentRow) -> Iterator[Problem]:
     """`attributes` inside a document is not an object.
 
@@ -248,7 +257,7 @@ def embedded_attributes_type(row: DocumentRow) -> Iterator[Problem]:
         yield Problem(message, _below(row.at, "attributes"), "write an object, or remove it")
 
 
-@RULES.rule("DOL403", "missing-attribute-id", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL403", "missing-attribute-id", on=AttributesRow, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def missing_attribute_id(row: AttributesRow) -> Iterator[Problem]:
     """A row of attributes has no id.
 
@@ -260,7 +269,9 @@ def missing_attribute_id(row: AttributesRow) -> Iterator[Problem]:
         yield Problem("`id` is missing", row.at, "write the id of the document on the same row")
 
 
-@RULES.rule("DOL404", "attribute-id-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL403",))
+@RULES.rule(
+    "DOL404", "attribute-id-type", on=AttributesRow, accepted_by="glance", spec=ATTRIBUTES_SPEC, unless=("DOL403",)
+)
 def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
     """The id of a row of attributes is not a string.
 
@@ -273,7 +284,7 @@ def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
         yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
 
 
-@RULES.rule("DOL405", "missing-attributes", on=AttributesRow, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL405", "missing-attributes", on=AttributesRow, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def missing_attributes(row: AttributesRow) -> Iterator[Problem]:
     """A row of an attributes file has no `attributes`.
 
@@ -285,7 +296,9 @@ def missing_attributes(row: AttributesRow) -> Iterator[Problem]:
         yield Problem("`attributes` is missing", row.at, "add an object of that name; it may be empty")
 
 
-@RULES.rule("DOL406", "attributes-type", on=AttributesRow, spec=ATTRIBUTES_SPEC, unless=("DOL405",))
+@RULES.rule(
+    "DOL406", "attributes-type", on=AttributesRow, accepted_by="glance", spec=ATTRIBUTES_SPEC, unless=("DOL405",)
+)
 def attributes_type(row: AttributesRow) -> Iterator[Problem]:
     """`attributes` in a row of an attributes file is not an object.
 
@@ -352,6 +365,7 @@ ATTRIBUTE_KEY_COLLISION = RULES.finding(
     "DOL409",
     "null-attribute",
     on=AttributesRow,
+    accepted_by="glance",
     severity=Severity.WARNING,
     spec=ATTRIBUTES_SPEC,
     unless=("DOL405", "DOL406"),

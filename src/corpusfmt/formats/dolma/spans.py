@@ -47,7 +47,7 @@ def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-@RULES.rule("DOL601", "span-arity", on=Spans, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL601", "span-arity", on=Spans, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def span_arity(spans: Spans) -> Iterator[Problem]:
     """A span is not a list of three: start, end, score.
 
@@ -67,7 +67,7 @@ def span_arity(spans: Spans) -> Iterator[Problem]:
             yield Problem(message, spans.place(index), "write `[start, end, score]`")
 
 
-@RULES.rule("DOL602", "span-type", on=Spans, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL602", "span-type", on=Spans, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def span_type(spans: Spans) -> Iterator[Problem]:
     """The start or end of a span is not an integer. Booleans and 1.0 are not integers.
 
@@ -81,7 +81,7 @@ def span_type(spans: Spans) -> Iterator[Problem]:
             yield Problem(message, spans.place(index), "write integers, in code points")
 
 
-@RULES.rule("DOL603", "span-score", on=Spans, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL603", "span-score", on=Spans, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def span_score(spans: Spans) -> Iterator[Problem]:
     """The score of a span is not a finite number.
 
@@ -101,7 +101,7 @@ def _is_finite(value: object) -> bool:
     return _is_integer(value)
 
 
-@RULES.rule("DOL605", "span-order", on=Spans, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL605", "span-order", on=Spans, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def span_order(spans: Spans) -> Iterator[Problem]:
     """A span starts after its end.
 
@@ -115,7 +115,7 @@ def span_order(spans: Spans) -> Iterator[Problem]:
             yield Problem(f"the start {start} is after the end {end}", spans.place(index), "write the start first")
 
 
-@RULES.rule("DOL604", "span-range", on=Spans, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL604", "span-range", on=Spans, accepted_by="glance", spec=ATTRIBUTES_SPEC)
 def span_range(spans: Spans) -> Iterator[Problem]:
     """A span reaches beyond the text of its row. Offsets count Unicode code points, never bytes or UTF-16 units.
 
@@ -142,7 +142,9 @@ def _range_hint(text: str, end: int) -> str:
     return "count code points of the text on the same row"
 
 
-@RULES.rule("DOL606", "span-off-by-one", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+@RULES.rule(
+    "DOL606", "span-off-by-one", on=Spans, accepted_by="glance", severity=Severity.WARNING, spec=ATTRIBUTES_SPEC
+)
 def span_off_by_one(spans: Spans) -> Iterator[Problem]:
     r"""The last span ends one past the text, which has non-ASCII characters: a quirk of the toolkit's deduper.
 
@@ -159,7 +161,9 @@ def span_off_by_one(spans: Spans) -> Iterator[Problem]:
             )
 
 
-@RULES.rule("DOL607", "span-measures-key", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+@RULES.rule(
+    "DOL607", "span-measures-key", on=Spans, accepted_by="glance", severity=Severity.WARNING, spec=ATTRIBUTES_SPEC
+)
 def span_measures_key(spans: Spans) -> Iterator[Problem]:
     """The only span measures the deduplication key in bytes instead of the text.
 
@@ -207,7 +211,7 @@ def _strings(value: Any) -> Iterator[str]:
             pending.extend(node)
 
 
-@RULES.rule("DOL608", "span-overlap", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL608", "span-overlap", on=Spans, accepted_by="glance", severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def span_overlap(spans: Spans) -> Iterator[Problem]:
     """Two spans of one attribute overlap.
 
@@ -225,7 +229,7 @@ def span_overlap(spans: Spans) -> Iterator[Problem]:
             furthest = (start, end)
 
 
-@RULES.rule("DOL609", "span-empty", on=Spans, severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
+@RULES.rule("DOL609", "span-empty", on=Spans, accepted_by="glance", severity=Severity.WARNING, spec=ATTRIBUTES_SPEC)
 def span_empty(spans: Spans) -> Iterator[Problem]:
     """A span is empty. An empty span at the very end of the text is accepted, because taggers write it.
 

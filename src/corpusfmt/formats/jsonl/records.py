@@ -14,7 +14,7 @@ from corpusfmt.model import Problem
 ROWS = Rows(RULES, ColumnRecords, FILES.empty)
 
 
-@RULES.rule("JSL302", "id-malformed", on=ColumnRecord)
+@RULES.rule("JSL302", "id-malformed", on=ColumnRecord, accepted_by="are_clean")
 def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
     """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it.
 

@@ -41,6 +41,7 @@ class ReleaseRecords(Records):
     """
 
     text = "content"
+    subject = Record
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         super().__init__(shard, options)

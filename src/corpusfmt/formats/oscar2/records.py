@@ -28,7 +28,7 @@ class Record(Struct, frozen=True):
 object_rules(RULES, "OSJ201", "OSJ202", RECORD)
 
 
-@RULES.rule("OSJ301", "content-missing", on=Record, spec=RECORD)
+@RULES.rule("OSJ301", "content-missing", on=Record, accepted_by="are_clean", spec=RECORD)
 def content_missing(record: Record) -> Iterator[Problem]:
     """A record has no content, or its content is not a string.
 
@@ -41,7 +41,7 @@ def content_missing(record: Record) -> Iterator[Problem]:
         yield Problem(f"`content` is {found}, expected a string", record.at, "write the text as one string")
 
 
-@RULES.rule("OSJ302", "headers-not-strings", on=Record, spec=RECORD)
+@RULES.rule("OSJ302", "headers-not-strings", on=Record, accepted_by="are_clean", spec=RECORD)
 def headers_not_strings(record: Record) -> Iterator[Problem]:
     """The WARC headers are missing, or not an object of strings.
 
@@ -61,7 +61,7 @@ def headers_not_strings(record: Record) -> Iterator[Problem]:
             yield Problem(message, at, "write the value as a string")
 
 
-@RULES.rule("OSJ303", "metadata-missing", on=Record, spec=RECORD)
+@RULES.rule("OSJ303", "metadata-missing", on=Record, accepted_by="are_clean", spec=RECORD)
 def metadata_missing(record: Record) -> Iterator[Problem]:
     """The metadata is missing, or not an object.
 
@@ -74,7 +74,7 @@ def metadata_missing(record: Record) -> Iterator[Problem]:
         yield Problem(f"`metadata` is {found}, expected an object", record.at, "write an object")
 
 
-@RULES.rule("OSJ304", "identification-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
+@RULES.rule("OSJ304", "identification-malformed", on=Record, accepted_by="are_clean", spec=RECORD, unless=("OSJ303",))
 def identification_malformed(record: Record) -> Iterator[Problem]:
     """An identification of the document or a line is not an object with a label (a string) and a prob (a number).
 
@@ -99,7 +99,7 @@ def identification_malformed(record: Record) -> Iterator[Problem]:
         yield Problem("the identification of a line is not a label with a prob", at, hint, count=len(wrong))
 
 
-@RULES.rule("OSJ305", "tags-malformed", on=Record, spec=RECORD, unless=("OSJ303",))
+@RULES.rule("OSJ305", "tags-malformed", on=Record, accepted_by="are_clean", spec=RECORD, unless=("OSJ303",))
 def tags_malformed(record: Record) -> Iterator[Problem]:
     """Annotations, quality warnings or categories are neither null nor an array of strings.
 
@@ -113,7 +113,15 @@ def tags_malformed(record: Record) -> Iterator[Problem]:
             yield Problem(message, _below(record, name), "write an array of strings, or null")
 
 
-@RULES.rule("OSJ306", "sentence-count", on=Record, severity=Severity.WARNING, spec=RECORD, unless=("OSJ301", "OSJ303"))
+@RULES.rule(
+    "OSJ306",
+    "sentence-count",
+    on=Record,
+    accepted_by="are_clean",
+    severity=Severity.WARNING,
+    spec=RECORD,
+    unless=("OSJ301", "OSJ303"),
+)
 def sentence_count(record: Record) -> Iterator[Problem]:
     """There is not exactly one identification for each line of the content.
 
@@ -128,7 +136,15 @@ def sentence_count(record: Record) -> Iterator[Problem]:
         yield Problem(message, _below(record, "sentence_identifications"), "write one, or null, for each line")
 
 
-@RULES.rule("OSJ307", "language-mismatch", on=Record, severity=Severity.WARNING, spec=RECORD, unless=("OSJ303",))
+@RULES.rule(
+    "OSJ307",
+    "language-mismatch",
+    on=Record,
+    accepted_by="are_clean",
+    severity=Severity.WARNING,
+    spec=RECORD,
+    unless=("OSJ303",),
+)
 def language_mismatch(record: Record) -> Iterator[Problem]:
     """A document is in the file of another language than the one it was identified as.
 

@@ -22,6 +22,7 @@ from corpusfmt.formats.parquet.rows import (
     row_of,
 )
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
+from corpusfmt.formats.rows.columned import ColumnRecord
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -73,7 +74,8 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 
 
 def _scanned(batch: Any, columns: Columns) -> CleanRows | list[Json | UnicodeDecodeError]:
-    return clean_rows(batch, columns) or list(decoded(batch))
+    clean = clean_rows(batch, columns) if RULES.accepts_unseen(Row, ColumnRecord) else None
+    return clean or list(decoded(batch))
 
 
 def _judge_rows(found: CleanRows | list[Json | UnicodeDecodeError], columns: Columns, judge: Judge) -> None:

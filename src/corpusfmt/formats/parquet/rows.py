@@ -114,7 +114,7 @@ def column_not_read(columns: Columns) -> Iterator[Problem]:
         yield Problem(f"column `{name}` cannot become JSON", columns.at, "leave it out, or write it as strings")
 
 
-@RULES.rule("PQT301", "text-null", on=Row)
+@RULES.rule("PQT301", "text-null", on=Row, accepted_by="clean_rows")
 def text_null(row: Row) -> Iterator[Problem]:
     """The text of a row is null. The empty string is accepted.
 
@@ -126,7 +126,7 @@ def text_null(row: Row) -> Iterator[Problem]:
         yield Problem("the text is null", row.at, "add the text, or remove the row")
 
 
-@RULES.rule("PQT302", "id-null", on=Row)
+@RULES.rule("PQT302", "id-null", on=Row, accepted_by="clean_rows")
 def id_null(row: Row) -> Iterator[Problem]:
     """The id of a row is null or empty, in a file with ids.
 

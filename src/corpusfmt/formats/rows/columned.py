@@ -81,7 +81,7 @@ def is_id(value: object) -> bool:
 def field_type_rule(rules: RuleSet, code: str) -> None:
     """Register the rule on the fields of a column profile."""
 
-    @rules.rule(code, "field-type", on=ColumnRecord, grades={"minor": Severity.WARNING})
+    @rules.rule(code, "field-type", on=ColumnRecord, accepted_by="are_clean", grades={"minor": Severity.WARNING})
     def field_type(record: ColumnRecord) -> Iterator[Problem]:
         """A field of the column profile is missing or has another type. An optional field is a warning.
 
@@ -100,6 +100,7 @@ class ColumnRecords(Records):
     """Rows read by the column profile in the shard, or by `ReadOptions`; `source` is that of documents without one."""
 
     source = "jsonl"
+    subject = ColumnRecord
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         super().__init__(shard, options)

@@ -12,7 +12,7 @@ from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
 from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.rows.files import RowFile, pieces
-from corpusfmt.formats.rows.records import Records
+from corpusfmt.formats.rows.records import Records, Row
 from corpusfmt.formats.rows.writing import encoded
 from corpusfmt.io.lines import Block, LongLine, Run, first_run, runs
 from corpusfmt.io.scan import double_encoding_at
@@ -44,7 +44,7 @@ class Rows(Struct, frozen=True):
         with within_limits(judge, entry.path):
             file = RowFile(entry, judge, options)
             whole = True
-            for found in _scanned(file, records.passed):
+            for found in _scanned(file, records.passed if self._may_accept(records) else _none):
                 if isinstance(found, LongLine):
                     judge.report(*file.too_long(found))
                     whole = False
@@ -77,7 +77,7 @@ class Rows(Struct, frozen=True):
         of_file = self._fresh_judge(shard, options)
         file = RowFile(shard.files[ROWS], of_file, options)
         number = 0
-        for found in _scanned(file, records.fit):
+        for found in _scanned(file, records.fit if self._may_accept(records) else _none):
             if isinstance(found, Fit):
                 rows = found.rows * found.times
                 yield from together(map(records.document, rows, count(number + 1)))
@@ -99,8 +99,15 @@ class Rows(Struct, frozen=True):
                         yield records.document(judged, number)
         yield from rejections(of_file, b"")
 
+    def _may_accept(self, records: Records) -> bool:
+        return self.rules.accepts_unseen(Row, records.subject)
+
     def _fresh_judge(self, shard: Shard, options: CheckOptions) -> Judge:
         return Judge(self.rules, Grading(), version=options.version, path=shard.name)
+
+
+def _none(_data: bytes) -> None:
+    """Take no rows: some rule must see each."""
 
 
 def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:

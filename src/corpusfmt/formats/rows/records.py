@@ -40,7 +40,7 @@ class Record(Struct, frozen=True):
 def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_code: str, spec: str = "") -> None:
     """Register the rules on every row: it is an object, without duplicate names."""
 
-    @rules.rule(not_an_object_code, "not-an-object", on=Row, spec=spec)
+    @rules.rule(not_an_object_code, "not-an-object", on=Row, accepted_by="are_clean", spec=spec)
     def not_an_object(row: Row) -> Iterator[Problem]:
         """A row is JSON, but not an object.
 
@@ -52,7 +52,7 @@ def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_cod
             message = f"the row is {json_type(row.json.value)}, expected an object"
             yield Problem(message, row.at, "write one object per line")
 
-    @rules.rule(duplicate_json_key_code, "duplicate-json-key", on=Row, spec=spec)
+    @rules.rule(duplicate_json_key_code, "duplicate-json-key", on=Row, accepted_by="are_clean", spec=spec)
     def duplicate_json_key(row: Row) -> Iterator[Problem]:
         """A name occurs twice in one object.
 
@@ -68,7 +68,7 @@ def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_cod
 def field_rule(rules: RuleSet, code: str) -> None:
     """Register the rule on required strings."""
 
-    @rules.rule(code, "field-missing", on=Record)
+    @rules.rule(code, "field-missing", on=Record, accepted_by="are_clean")
     def field_missing(record: Record) -> Iterator[Problem]:
         """A required field of a row, such as its text, is missing or not a string. The empty string is accepted.
 
@@ -125,6 +125,8 @@ class Records(ABC):
     text = "text"
     #: The names of required strings.
     required: Sequence[str] = (text,)
+    #: The type of subject that `record` returns.
+    subject: type = Record
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         self.shard = shard
@@ -135,7 +137,7 @@ class Records(ABC):
         self.leaves_texts = False
 
     def are_clean(self, rows: list[Json]) -> bool:
-        """Return whether no rule of the format can fire on these rows."""
+        """Return whether none of the rules that are `accepted_by="are_clean"` fires on these rows."""
         return all({*map(type, [row.get(name) for row in rows])} <= _STRINGS for name in self.required)
 
     @abstractmethod
