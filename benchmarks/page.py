@@ -2,7 +2,8 @@
 
     python benchmarks/page.py
 
-A page names the pieces that it shows: `<!-- bench: convert -->` begins what is generated, `<!-- bench end -->` ends it.
+A page names the pieces that it shows: `<!-- bench: convert -->` begins what is generated, `<!-- bench end -->` ends it. With
+`<!-- bench: oscar clean -->` only tables are shown whose title begins so.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from suite import RESULTS
 
 PAGE = ROOT / "docs" / "performance.md"
 IMAGES = ROOT / "docs" / "images"
-MARKED = re.compile(r"(<!-- bench: ([a-z]+) -->\n)(.*?)(<!-- bench end -->)", re.DOTALL)
+MARKED = re.compile(r"(<!-- bench: ([a-z]+)(?: ([^\n]+))? -->\n)(.*?)(<!-- bench end -->)", re.DOTALL)
 LOADED = 1.0
 
 Points = Sequence[tuple[float, float]]
@@ -30,13 +31,16 @@ WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 640, 360, 60, 34, 190, 44
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f")
 
 
-def generated(found: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines that a piece has on the page."""
+def generated(found: Mapping[str, Any], begins: str = "") -> Iterator[str]:
+    """Yield the lines that a piece has on the page: the tables whose titles begin so."""
     own = found["machine"]
     busy = f"; the machine was busy with other work (load {found['load']})" if found["load"] > LOADED + 1 else ""
     yield f"Measured {found['measured'].partition(' ')[0]} with `{found['command']}` on {own['processor']}, Python {own['python']}{busy}:"
     for table in found["tables"]:
-        if title := table["title"]:
+        title = table["title"]
+        if not title.startswith(begins):
+            continue
+        if title:
             # The name of a file keeps its small letter.
             yield f"\n{title[:1].upper() if title.partition(' ')[0].isalpha() else title[:1]}{title[1:]}:"
         yield f"\n| {' | '.join(table['heads'])} |\n|---|{'---:|' * (len(table['heads']) - 1)}"
@@ -108,8 +112,8 @@ def main() -> None:
     def replaced(match: re.Match[str]) -> str:
         if match[2] not in results:
             return match[0]
-        lines = "\n".join(generated(results[match[2]]))
-        return f"{match[1]}{lines}\n{match[4]}"
+        lines = "\n".join(generated(results[match[2]], match[3] or ""))
+        return f"{match[1]}{lines}\n{match[5]}"
 
     PAGE.write_text(MARKED.sub(replaced, PAGE.read_text("utf-8")), "utf-8")
     for found in results.values():

@@ -41,6 +41,6 @@ def test_the_page_has_the_tables_that_were_printed(capsys: pytest.CaptureFixture
 def test_each_mark_of_the_page_is_a_piece_of_the_suite() -> None:
     from suite import pieces
 
-    marked = re.findall(r"<!-- bench: ([a-z]+) -->", PAGE.read_text("utf-8"))
+    marked = re.findall(r"<!-- bench: ([a-z]+)\b", PAGE.read_text("utf-8"))
     assert set(marked) <= pieces(1, 1000, None).keys()
     assert len(marked) == len(set(marked))
