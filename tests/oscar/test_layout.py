@@ -6,16 +6,15 @@ from pathlib import Path
 
 import pytest
 from oscar.corpus import Tree, checksums, gunzip, gz, release, relisted, write
-from support import FIXTURES, run_cli, zstd
+from support import run_cli, zstd
 
 import corpusfmt
 from corpusfmt.formats.languages import LABELS, RELEASE_2019, RELEASE_2021, iso_639_3
 from corpusfmt.formats.oscar import layout
 from corpusfmt.formats.oscar.format import FORMAT
 from corpusfmt.formats.oscar.parts import data_name, parse_name
-from corpusfmt.io import listing, ondisk
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.model import Json, Report, Verdict
+from corpusfmt.model import Report, Verdict
 
 PARTS = {"af": [[2, 1, 3]], "de": [[1, 2], [2, 2], [1]]}
 
@@ -202,19 +201,6 @@ def test_other_files_that_are_listed_are_compared(tmp_path: Path) -> None:
     tree |= {"af/notes.md": b"text"}
     tree["af/af_sha256.txt"] += b"0" * 64 + b"  notes.md\n"
     assert told(corpusfmt.validate(write(tree, tmp_path))) == [("OSC109", "af/notes.md"), ("OSC205", "af/notes.md")]
-
-
-def test_a_large_folder_is_judged_as_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def judged(case: Path) -> Json:
-        report = corpusfmt.validate(case, format=f"oscar-{case.parts[-4]}")
-        return report.to_dict() | {"started": "", "finished": ""}
-
-    # Only of large folders, most entries are not kept as they are, and shards are on disk.
-    small = {case: judged(case) for case in sorted(FIXTURES.glob("oscar/*/*/*/input"))}
-    monkeypatch.setattr(listing, "_MOST_IN_MEMORY", 0)
-    monkeypatch.setattr(ondisk, "_A_BLOCK", 1)
-    for case, report in small.items():
-        assert judged(case) == report
 
 
 def test_label_tables() -> None:

@@ -314,21 +314,20 @@ def joined(left: Iterable[tuple[str, T]], right: Iterable[tuple[str, R]]) -> Ite
         yield name, value, other[1] if other is not None and other[0] == name else None
 
 
-def in_order(items: Iterable[T], key: Callable[[T], Any], *, times: int = 1) -> Iterator[T]:
-    """Return items sorted by a key, after all were taken; few are in memory at any time, or so many times as many."""
+def in_order(items: Iterable[T], key: Callable[[T], Any]) -> Iterator[T]:
+    """Return items sorted by a key, after all were taken; few are in memory at any time."""
     left = iter(items)
-    a_run, at_a_time = _A_RUN * times, _AT_A_TIME * times
-    run = sorted(islice(left, a_run), key=key)
-    if len(run) < a_run:
+    run = sorted(islice(left, _A_RUN), key=key)
+    if len(run) < _A_RUN:
         return iter(run)
     from heapq import merge  # noqa: PLC0415 - for many items only
 
     scratch = _Scratch()
     runs = []
     while run:
-        places = [scratch.append(run[first : first + at_a_time]) for first in range(0, len(run), at_a_time)]
+        places = [scratch.append(run[first : first + _AT_A_TIME]) for first in range(0, len(run), _AT_A_TIME)]
         runs.append(chain.from_iterable(map(scratch.__getitem__, array("q", places))))
-        run = sorted(islice(left, a_run), key=key)
+        run = sorted(islice(left, _A_RUN), key=key)
     return merge(*runs, key=key)
 
 

@@ -23,7 +23,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import meter
-from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.stores import VERSION_KEYS, Guarded, refuse_redirection, remedy_for, soon, store_failure, with_remedy
 from corpusfmt.io.witness import witnessed
 from corpusfmt.model import UsageError
@@ -546,7 +545,7 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
         seen.add(identity)
         with os.scandir(folder) as found:
             # Of a file, a `DirEntry` knows no more than its name.
-            listed = in_order(map(_with_kind, found), str, times=_NAMES_OF_AN_ITEM)
+            listed = sorted(map(_with_kind, found))
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
@@ -565,8 +564,6 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
             yield _file_entry(url, path, root)
 
 
-# Names are short.
-_NAMES_OF_AN_ITEM = 8
 # What follows a name, which has no null character: all sort as the names do.
 _LINK, _FOLDER = "l", "d"
 

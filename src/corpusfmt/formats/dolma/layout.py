@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from array import array
-from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +20,7 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
-from corpusfmt.io.ondisk import Blocks, Made, in_order
+from corpusfmt.io.ondisk import Blocks, in_order
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
@@ -435,8 +433,8 @@ def _paired(tree: _Tree) -> _Pairs:
     """Pair attributes with documents by path, and report files without a partner as missing or orphaned."""
     documents = tree.documents
     if not tree.attributes:
-        return _Pairs(Made(len(documents), lambda index: _shard(index, documents[index], {})), (), ())
-    places = _Places(documents)
+        return _Pairs([_shard(index, each, {}) for index, each in enumerate(documents)], (), ())
+    places = {(each.base, each.rest): index for index, each in enumerate(documents)}
     set_names: defaultdict[str, set[str]] = defaultdict(set)
     unpaired = Blocks[Placed]()
 
@@ -454,35 +452,11 @@ def _paired(tree: _Tree) -> _Pairs:
     return _Pairs(shards, missing, orphans)
 
 
-class _Places:
-    """Documents files by their places, eight bytes each: the first bits of a hash, and the index."""
-
-    def __init__(self, documents: Sequence[Placed]) -> None:
-        self._documents = documents
-        self._indexes = (1 << len(documents).bit_length()) - 1
-        packed = (self._bits(each.base, each.rest) | index for index, each in enumerate(documents))
-        self._packed = array("Q", in_order(packed, int, times=8))
-
-    def _bits(self, base: str, path: str) -> int:
-        return hash((base, path)) & ((1 << 64) - 1) & ~self._indexes
-
-    def index_of(self, base: str, path: str) -> int | None:
-        """Return the index of the documents file at a path, None if there is none."""
-        wanted = self._bits(base, path)
-        for at in range(bisect_left(self._packed, wanted), len(self._packed)):
-            index = self._packed[at] & self._indexes
-            if self._packed[at] - index != wanted:
-                return None
-            if self._documents[index][:2] == (base, path):
-                return index
-        return None
-
-
-def _set_and_index(attributes: Placed, places: _Places) -> tuple[str, int] | None:
+def _set_and_index(attributes: Placed, places: Mapping[tuple[str, str], int]) -> tuple[str, int] | None:
     """Split a path below `attributes` into set and documents: the set's name may be nested, its shortest reading wins."""
     parts = attributes.rest.split("/")
     for cut in range(1, len(parts)):
-        index = places.index_of(attributes.base, "/".join(parts[cut:]))
+        index = places.get((attributes.base, "/".join(parts[cut:])))
         if index is not None:
             return "/".join(parts[:cut]), index
     return None

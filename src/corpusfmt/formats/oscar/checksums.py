@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from corpusfmt.formats.general import barred
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
-from corpusfmt.io.listing import Listing
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -149,43 +146,28 @@ def checksum_mismatch(digest: Digest) -> Iterator[Problem]:
 
 
 class ChecksumList:
-    """A checksum list: the digests of existing files, in lower case, by their places in the listing of the folder."""
+    """A checksum list: the lower-case digests of existing files by name, each with its line, in the order of the list."""
 
-    def __init__(self, path: str, listing: Listing) -> None:
+    def __init__(self, path: str, folder: Sequence[Entry]) -> None:
         self.path = path
-        self.listing = listing
+        self.names = {entry.name for entry in folder}
+        self.listed: dict[str, list[tuple[str, int]]] = {}
         self.orphans: set[str] = set()
         self.complete = True
-        # The first digest of a file and its line; by place, its number there, from 1. Further ones are in memory.
-        self._first = OnDisk[tuple[str, int]]()
-        self._numbers = array("I", [0]) * len(listing)
-        self._further: dict[int, list[str]] = {}
 
-    def note(self, place: int, digest: str, line: int) -> None:
-        """Add a digest of the file at a place."""
-        if not self._numbers[place]:
-            self._first.append((digest, line))
-            self._numbers[place] = len(self._first)
-        elif len(further := self._further.setdefault(place, [])) < _MOST_DIGESTS - 1:
-            further.append(digest)
+    def note(self, name: str, digest: str, line: int) -> None:
+        """Add a digest of a file."""
+        digests = self.listed.setdefault(name, [])
+        if len(digests) < _MOST_DIGESTS:
+            digests.append((digest, line))
 
-    def __len__(self) -> int:
-        """The number of files that are listed."""
-        return len(self._first)
+    def of(self, name: str) -> tuple[str, ...]:
+        """Return the digests of a file."""
+        return tuple(digest for digest, _ in self.listed.get(name, ()))
 
-    def places(self) -> Iterator[int]:
-        """Yield the places of the files that are listed."""
-        return (place for place, number in enumerate(self._numbers) if number)
-
-    def of(self, place: int) -> tuple[str, ...]:
-        """Return the digests of the file at a place, in the order of the list."""
-        number = self._numbers[place]
-        return (self._first[number - 1][0], *self._further.get(place, ())) if number else ()
-
-    def first_line(self, place: int) -> int | None:
-        """Return the line with the first digest of the file at a place, if there is one."""
-        number = self._numbers[place]
-        return self._first[number - 1][1] if number else None
+    def first_line(self, name: str) -> int | None:
+        """Return the line with the first digest of a file, if there is one."""
+        return self.listed[name][0][1] if name in self.listed else None
 
 
 _NOTATIONS = {
@@ -200,7 +182,7 @@ _MOST_DIGESTS = 100
 
 
 def read_list(
-    entry: Entry, folder: Listing, judge: Judge, version: str, is_reported: Callable[[str], bool]
+    entry: Entry, folder: Sequence[Entry], judge: Judge, version: str, is_reported: Callable[[str], bool]
 ) -> ChecksumList | None:
     """Read and check a checksum list against the files of its folder; None if it cannot be read.
 
@@ -255,15 +237,14 @@ def _take(
         sightings.note(CHECKSUM_NOT_PORTABLE, Problem(message, at, "write the list with `sha256sum`"))
     bare = name.rpartition("/")[2]
     is_list = bare == found.path.rpartition("/")[2]
-    place = found.listing.place_of(bare)
-    repeats = None if place is None else found.first_line(place)
-    reported = place is None and is_reported(name)
-    judge.check(ListedName(at, name, place is not None, reported, repeats, is_list))
-    if place is None:
+    exists = bare in found.names
+    reported = not exists and is_reported(name)
+    judge.check(ListedName(at, name, exists, reported, found.first_line(bare), is_list))
+    if not exists:
         if len(found.orphans) < _MOST_ORPHANS:
             found.orphans.add(digest)
     elif not is_list:
-        found.note(place, digest, line.line)
+        found.note(bare, digest, line.line)
 
 
 def parsed_line(line: bytes, version: str) -> tuple[str, str, str] | None:

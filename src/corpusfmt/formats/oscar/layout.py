@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from itertools import chain, groupby
+from operator import attrgetter
 
 from msgspec.structs import replace
 
@@ -26,7 +27,6 @@ from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.oscar.slots import Slots, judge_beside
 from corpusfmt.formats.oscar.survey import Folder, Survey, codes_in, look
 from corpusfmt.formats.sniff import first_row_has, first_with_rows
-from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Coverage, Location, Problem, Tally
 from corpusfmt.rules import Judge
@@ -48,7 +48,7 @@ def detect(entry: Entry) -> Detection | None:
 
 def _holds_another_format(survey: Survey) -> bool:
     """Return whether there are no text files but tables or JSON Lines with the text, as in 22.01 and 23.01."""
-    alike = [entry for folder in survey.folders for entry, _ in folder.entries.alike() if entry.kind == "file"]
+    alike = [entry for folder in survey.folders for entry in folder.entries if entry.kind == "file"]
     if any(role_of(entry.name) == "text" for entry in alike):
         return False
     if any(entry.name.endswith(".parquet") for entry in alike):
@@ -69,10 +69,10 @@ def version_of(survey: Survey) -> tuple[str, str]:
 
 
 def _has_metadata(folder: Folder) -> bool:
-    if any(role_of(entry.name) == "metadata" for entry, _ in folder.entries.alike()):
+    if any(role_of(entry.name) == "metadata" for entry in folder.entries):
         return True
     # No number is in the name of a list.
-    return any(checksum_code(entry.name) and _lists_metadata(entry) for entry in folder.entries.alone.values())
+    return any(checksum_code(entry.name) and _lists_metadata(entry) for entry in folder.entries)
 
 
 def _lists_metadata(entry: Entry) -> bool:
@@ -101,7 +101,7 @@ class _Planner:
     def __init__(self, options: CheckOptions, version: str) -> None:
         self._options = options
         self._version = version
-        self.shards = Blocks[Shard]()
+        self.shards: list[Shard] = []
         self.tally = Tally(options.max_per_rule, options.grading.known)
         self.coverage = Coverage()
 
@@ -141,16 +141,13 @@ class _Planner:
         listing = self._checksums(folder, slots, language, judge)
         # Only a single file may be named so.
         dedup = self._options.dedup or (None in language.texts and is_dedup(language.texts[None]))
-        listed = 0
         for number in each_once(language.texts, language.metadata):
-            places = {role: parts.place_of(number) for role, parts in slots.parts.items()}
-            present: dict[str, int] = {role: place for role, place in places.items() if place is not None}
-            listed += self._add_shard(folder, index, present, listing, dedup=dedup)
-        if listing is not None and folder.alone is None and listed < len(listing):
-            entries = folder.entries
-            for place in sorted(listing.places(), key=lambda place: entries.at(place).name):
-                if entries.at(place).kind == "file" and not language.has(entries.at(place).name):
-                    self._add_shard(folder, index, {"other": place}, listing, dedup=False)
+            files: dict[str, Entry] = {role: parts[number] for role, parts in slots.parts.items() if number in parts}
+            self._add_shard(folder, index, files, listing, dedup=dedup)
+        if listing is not None and folder.alone is None:
+            for entry in sorted(folder.entries, key=attrgetter("name")):
+                if entry.name in listing.listed and entry.kind == "file" and not language.has(entry.name):
+                    self._add_shard(folder, index, {"other": entry}, listing, dedup=False)
         self._close(judge)
 
     def judge_lines(self) -> None:
@@ -165,12 +162,12 @@ class _Planner:
             if first is not None and is_shuffled(chain([first], texts)):
                 shuffled[release] = first
         if shuffled:
-            self.shards = Blocks(
+            self.shards = [
                 replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
                 if shard.payload.release_index in shuffled
                 else shard
                 for shard in self.shards
-            )
+            ]
         judge = self._judge(".")
         for _, first in sorted(shuffled.items()):
             at = Location(posixpath.dirname(first.parent) or ".")
@@ -180,15 +177,13 @@ class _Planner:
         self._close(judge)
 
     def _add_shard(
-        self, folder: Folder, index: int, places: Mapping[str, int], listing: ChecksumList | None, *, dedup: bool
-    ) -> int:
-        """Add a shard; return how many of its files are listed."""
-        files = {role: folder.entries.at(place) for role, place in places.items()}
+        self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
+    ) -> None:
         first = next(iter(files.values()))
         stem = first.name.partition(".")[0]
         listed = None
         if listing is not None:
-            digests = {role: listing.of(place) for role, place in places.items()}
+            digests = {role: listing.of(entry.name) for role, entry in files.items()}
             listed = Listing(listing.path, digests, listing.complete, listing.orphans)
         part = Part(
             folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
@@ -196,7 +191,6 @@ class _Planner:
         name = f"{folder.path}/{stem}" if folder.path else stem
         corpus = folder.path.rpartition("/")[0]
         self.shards.append(Shard(len(self.shards), name, files, part, corpus=corpus))
-        return sum(map(bool, listed.digests.values())) if listed is not None else 0
 
     def _checksums(self, folder: Folder, slots: Slots, language: Language, judge: Judge) -> ChecksumList | None:
         entry = slots.checksums

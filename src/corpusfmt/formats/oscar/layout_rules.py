@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from heapq import merge
-from itertools import groupby
 
 from msgspec import Struct
 
@@ -35,10 +33,9 @@ class FileName(Struct, frozen=True):
 
 def each_once(*numbers: Collection[int | None]) -> Iterator[int | None]:
     """Yield the numbers of parts that are in any of some collections, all of them in order, None first."""
-    if any(None in each for each in numbers):
-        yield None
-    for number, _ in groupby(merge(*((number for number in each if number is not None) for each in numbers))):
-        yield number
+    yield from sorted(
+        {number for each in numbers for number in each}, key=lambda number: -1 if number is None else number
+    )
 
 
 class Pairing(Struct, frozen=True):

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from corpusfmt.formats.languages import LABEL, LABELS
 from corpusfmt.formats.oscar.parts import Role, checksum_code, data_name, parse_name
 from corpusfmt.formats.parts import FOLDERS_ABOVE
-from corpusfmt.io.listing import Listing
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Location
 
@@ -28,7 +27,7 @@ class Folder(Struct, frozen=True):
 
     path: str
     code: str
-    entries: Listing
+    entries: list[Entry]
     release: int = 0
     alone: str | None = None
 
@@ -73,7 +72,7 @@ def _look_at_file(entry: Entry) -> Survey:
     other: Role = "metadata" if parsed.role == "text" else "text"
     siblings = (data_name(parsed.code, other, parsed.number), f"{parsed.code}_sha256.txt")
     entries = [entry, *filter(None, map(entry.folder().child, siblings))]
-    survey.folders.append(Folder("", parsed.code, Listing(entries), alone=entry.name))
+    survey.folders.append(Folder("", parsed.code, list(entries), alone=entry.name))
     return survey
 
 
@@ -83,7 +82,7 @@ class _Tree:
     def __init__(self, root: Entry) -> None:
         self._root = root
         self._depth = 0
-        self._by_parent: defaultdict[str, Listing] = defaultdict(Listing)
+        self._by_parent: defaultdict[str, list[Entry]] = defaultdict(list)
         self.unreadable: list[Entry] = []
         self._deepen(2)
 
@@ -97,14 +96,14 @@ class _Tree:
             else:
                 self._by_parent[entry.parent].append(entry)
 
-    def entries(self, folder: str) -> Listing:
+    def entries(self, folder: str) -> list[Entry]:
         level = folder.count("/") + 2 if folder else 1
         if level > self._depth and level <= _DEEPEST:
             self._deepen(level)
         return self._by_parent[folder]
 
     def directories(self, folder: str) -> list[Entry]:
-        return [entry for entry in self.entries(folder).alone.values() if entry.kind == "directory"]
+        return [entry for entry in self.entries(folder) if entry.kind == "directory"]
 
     def codes(self, folder: str) -> Counter[str]:
         """Return the language codes of the OSCAR file names directly in a folder, with their numbers."""
@@ -126,20 +125,20 @@ class _Tree:
         return ""
 
 
-def codes_in(entries: Listing) -> Counter[str]:
+def codes_in(entries: list[Entry]) -> Counter[str]:
     codes = Counter[str]()
-    for entry, number in entries.alike():
+    for entry in entries:
         parsed, code = parse_name(entry.name), checksum_code(entry.name)
         if parsed or code:
-            codes[parsed.code if parsed else code or ""] += number
+            codes[parsed.code if parsed else code or ""] += 1
     return codes
 
 
-def _is_language(name: str, entries: Listing) -> bool:
+def _is_language(name: str, entries: list[Entry]) -> bool:
     """Return whether a directory among others belongs to a language, by its label or its contents."""
     if name in LABELS or codes_in(entries):
         return True
-    return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry, _ in entries.alike())
+    return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
 
 
 def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:

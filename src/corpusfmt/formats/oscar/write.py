@@ -26,7 +26,6 @@ from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, pr
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import decoded_lines
 from corpusfmt.io.loading import TIME, kind_of_text
-from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.scan import count_lines, split_at_empty_lines
@@ -94,7 +93,7 @@ def _stem_kept(stem: str, text: Path, aside: Path) -> str:
 def checksum_list(files: Mapping[str, FileFacts]) -> Iterator[bytes]:
     """Yield the lines of `LL_sha256.txt` for files by name, in natural order and the portable notation."""
     digests = ((name, facts.sha256) for name, facts in files.items())
-    return (f"{digest}  {name}\n".encode() for name, digest in in_order(digests, lambda each: _natural(each[0])))
+    return (f"{digest}  {name}\n".encode() for name, digest in sorted(digests, key=lambda each: _natural(each[0])))
 
 
 def _seal(folder: Place, files: Mapping[str, FileFacts], aside: Path) -> dict[str, FileFacts]:
