@@ -87,7 +87,8 @@ def command(
     if array is None:
         _refuse_part(report)
         check_outputs(output_format, report)
-    settings = settings_of(config, paths)
+    copies = maps_of(maps)
+    settings = settings_of(config, [*paths, *copies.values()])
     known = load_baseline(baseline) if baseline else Baseline()
     asked = Asked(
         paths,
@@ -102,7 +103,7 @@ def command(
         require_complete=require_complete,
         sample=sample_size(sample),
         seed=_seed(seed, sample),
-        maps=(settings.map if data or maps else {}) | maps_of(maps),
+        maps=(settings.map if data or maps else {}) | copies,
         follow_links=follow_links or settings.follow_links,
         max_per_rule=max_per_rule,
         max_line_bytes=max_line_bytes,
