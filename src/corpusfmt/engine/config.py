@@ -137,9 +137,7 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     max_expansion: Annotated[float | None, Meta(extra_json_schema={"minimum": 1})] = None
     max_total_bytes: str | None = None
     timeout: Annotated[float | None, Meta(extra_json_schema={"exclusiveMinimum": 0})] = None
-    cache: Annotated[
-        bool | None, Meta(description="Whether results of checks are kept in `.corpusfmt_cache` of the working folder.")
-    ] = None
+    cache: Annotated[bool | None, Meta(description="Whether results of checks are kept in the user's cache.")] = None
 
     @property
     def profiles(self) -> tuple[str, ...]:
