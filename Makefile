@@ -207,6 +207,7 @@ conformance: $(VENV)/.develops
 rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
 	$(BIN)/python docs/make_settings.py
+	$(BIN)/python docs/make_shapes.py
 
 ## Use the command line in terminals (tmux), in the shells that there are and in Neovim: colours, progress, completion, findings.
 terminal-test: $(VENV)/.develops $(HOSTS)/.installed
