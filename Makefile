@@ -273,7 +273,7 @@ fuzz: $(VENV)/.develops
 ## libFuzzer, also fuzz for the same time guided by coverage; its corpus is kept in build/fuzz.
 FUZZ_SECONDS ?= 60
 CLANG ?= clang++
-CHECKED = -std=c++17 -O1 -g -ffp-contract=off -fno-sanitize-recover=all
+CHECKED = -std=c++17 -O1 -g -D_GLIBCXX_ASSERTIONS -ffp-contract=off -fno-sanitize-recover=all
 SANITIZED = $(CXX) $(CHECKED) -fsanitize=address,undefined
 GUIDED = $(CLANG) $(CHECKED) -fsanitize=fuzzer,address,undefined -DCORPUSFMT_LIBFUZZER
 FUZZED = $(patsubst tests/%/fuzz_native.cpp,%,$(wildcard tests/*/fuzz_native.cpp))
