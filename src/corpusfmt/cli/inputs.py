@@ -219,9 +219,11 @@ def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
         return Config()
     name = os.path.relpath(found)
     mention(f"settings: {name}")
-    settings, left = opens_no_more(load_config(found), name)
-    if left:
-        warn(f"{name}: {' and '.join(left)} not used, since other files would be read: to use it, add --config {name}")
+    settings, unused = opens_no_more(load_config(found), name)
+    if unused:
+        warn(
+            f"{name}: {' and '.join(unused)} not used, since other files would be read: to use it, add --config {name}"
+        )
     return settings
 
 

@@ -194,7 +194,7 @@ def find_config(inputs: Iterable[str]) -> Path | None:
             for path in (folder / _OWN, folder / _PROJECT):
                 # What may not be read is as if it were not there, unless its name is ours.
                 with suppress(OSError):
-                    places = (path, path.resolve())
+                    places = (path, Path(os.path.realpath(path)))
                     is_data = any(place.is_relative_to(root) for place in places for root in roots)
                     if not is_data and path.is_file() and is_ours(path) and _is_meant(path):
                         return path
@@ -214,16 +214,16 @@ def _folders_of(named: str) -> Iterator[Path]:
     path = Path(local_path(named))
     if is_pattern(named):
         path = Path(*takewhile(lambda part: not has_magic(part), path.parts))
-    folder = path if path.is_dir() else path.parent
+    folder = path if os.path.isdir(path) else path.parent  # noqa: PTH112 - never raises
     yield Path(os.path.abspath(folder))  # noqa: PTH100 - `Path.absolute` keeps `..`
-    yield folder.resolve()
+    yield Path(os.path.realpath(folder))
 
 
 def _roots_of(folder: Path) -> Iterator[Path]:
     """Yield a folder, and the Dolma dataset around it."""
     yield folder
     for side in (folder, *folder.parents):
-        if side.name in _SIDES and all((side.parent / name).is_dir() for name in _SIDES):
+        if side.name in _SIDES and all(os.path.isdir(side.parent / name) for name in _SIDES):  # noqa: PTH112
             yield side.parent
 
 
