@@ -123,7 +123,7 @@ ATTACKS = [
     _validate("documents", _dataset, "documents", promise=_in_full),
     _validate("file", _dataset, "documents/a.jsonl", promise=_is_judged("DOL304", status=1)),
     _validate("pattern", _dataset, "documents/[a]*.jsonl", promise=_is_judged("DOL304", status=1)),
-    _validate("deep", _dataset, "documents/deep", promise=_is_judged("DOL304", status=1)),
+    _validate("below", _dataset, "documents/deep", promise=_is_judged("DOL304", status=1)),
     _validate("from-inside", _dataset, ".", promise=_in_full, cwd="data/documents"),
     _validate("project", _in_a_project_file, "documents", promise=_in_full),
     _validate("attributes", _with_attributes, "deep", promise=_is_judged("DOL304", status=1), cwd="data/documents"),
