@@ -207,6 +207,7 @@ conformance: $(VENV)/.develops
 rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
 	$(BIN)/python docs/make_settings.py
+	$(BIN)/python docs/make_shapes.py
 
 ## Use the command line in terminals (tmux), in the shells that there are and in Neovim: colours, progress, completion, findings.
 terminal-test: $(VENV)/.develops $(HOSTS)/.installed
@@ -272,7 +273,7 @@ fuzz: $(VENV)/.develops
 ## libFuzzer, also fuzz for the same time guided by coverage; its corpus is kept in build/fuzz.
 FUZZ_SECONDS ?= 60
 CLANG ?= clang++
-CHECKED = -std=c++17 -O1 -g -ffp-contract=off -fno-sanitize-recover=all
+CHECKED = -std=c++17 -O1 -g -D_GLIBCXX_ASSERTIONS -ffp-contract=off -fno-sanitize-recover=all
 SANITIZED = $(CXX) $(CHECKED) -fsanitize=address,undefined
 GUIDED = $(CLANG) $(CHECKED) -fsanitize=fuzzer,address,undefined -DCORPUSFMT_LIBFUZZER
 FUZZED = $(patsubst tests/%/fuzz_native.cpp,%,$(wildcard tests/*/fuzz_native.cpp))

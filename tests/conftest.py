@@ -49,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
         Path(folder.name).chmod(0o1777)  # as that of the system, for commands that run as somebody else
         os.environ["TMPDIR"] = folder.name
         config.option.basetemp = f"{folder.name}/pytest-0"
+    # No test finds what an earlier run of it has kept.
+    kept = TemporaryDirectory(prefix="corpusfmt-", ignore_cleanup_errors=True)
+    config.add_cleanup(kept.cleanup)
+    os.environ["XDG_CACHE_HOME"] = kept.name
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -31,7 +31,7 @@ AVAILABLE = sys.platform == "linux" and not any(name.startswith("COVERAGE") for 
 MOST_STDIN = 1 << 16
 # A process with threads must not fork.
 _STARTS_THREADS = ("numpy",)
-_SLOW = ("fsspec", "pyld", "rdflib")
+_SLOW = ("fsspec", "pyld")
 
 
 class Ended(NamedTuple):

@@ -361,6 +361,14 @@ def test_the_hook_takes_every_name_as_a_name(folder: str, tmp_path: Path) -> Non
     assert {path.relative_to(tmp_path) for path in tmp_path.rglob("*")} == before
 
 
+def test_the_hook_takes_no_settings_of_the_commit(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below/croissant.json").write_text('{"@type": "sc:Dataset", "conformsTo": "x"}', "utf-8")
+    (tmp_path / "corpusfmt.toml").write_text('ignore = ["CRO", "GEN"]\n', "utf-8")
+    ended = hooked("below/croissant.json", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (1, "")
+
+
 @pytest.fixture(scope="session")
 def committing(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The variables of a machine with git, on which the host of the repository is this clone of it."""

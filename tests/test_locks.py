@@ -72,3 +72,16 @@ def test_locks_agree() -> None:
     for lock in ("run", "build", "release"):
         for name, found in pinned(lock).items():
             assert found <= versions.get(name, found), f"{name} in {lock}: run `make lock`"
+
+
+def test_data_of_others_is_named_with_its_licence() -> None:
+    project, notice = PROJECT["project"], (REPOSITORY / "NOTICE").read_text("utf-8")
+    assert set(project["license-files"]) == {"LICENSE", "NOTICE"}
+    assert {f"SPDX: {each}" for each in project["license"].split(" AND ")[1:]} == set(
+        re.findall(r"SPDX: [\w.-]+(?=[.,])", notice)
+    )
+    named = re.findall(r"\b(?:schemas|src)/[\w./]+\.\w+", notice)
+    assert {"schemas/unicode/letters.tsv", "src/corpusfmt/io/_nfc.hpp", "schemas/croissant/schema.org.txt"} == set(
+        named
+    )
+    assert all((REPOSITORY / each).is_file() for each in named)

@@ -51,11 +51,16 @@ def load_profile(name: str | Path) -> Profile:
     """Return a profile by name or by the path of a TOML file. Raises `UsageError`."""
     if isinstance(name, str) and name in profile_names():
         return shipped_profile(name)
-    if isinstance(name, str) and not re.search(r"[/\\]|\.toml$", name):
+    if isinstance(name, str) and not names_a_file(name):
         known = profile_names()
         otherwise = f"known: {', '.join(known)}, or the path of a file `NAME.toml`"
         raise UsageError(unknown("profile", name, known, otherwise))
     return _profile(str(name), toml_at(name, "profile"))
+
+
+def names_a_file(name: str) -> bool:
+    """Return whether the name of a profile is the path of a file."""
+    return name not in profile_names() and re.search(r"[/\\]|\.toml$", name) is not None
 
 
 @cache

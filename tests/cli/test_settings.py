@@ -75,6 +75,15 @@ def test_what_does_not_count(tmp_path: Path, place: str, arguments: list[str], f
     assert b"settings" not in ended.stderr
 
 
+@pytest.mark.parametrize("name", ["loop", "n" * 300, "missing/file"])
+def test_a_path_that_leads_nowhere_is_said_to(project: Path, name: str) -> None:
+    (project / "work" / "loop").symlink_to("loop")
+    (project / "corpusfmt.toml").symlink_to("corpusfmt.toml")
+    ended = run_cli("validate", name, cwd=project / "work")
+    assert ended.returncode in (2, 3)
+    assert b"internal error" not in ended.stderr
+
+
 def test_the_nearest_settings_count_and_pyproject_of_others_may_be_broken(project: Path) -> None:
     (project / "corpusfmt.toml").write_text("profile = 'nothing'\n", "utf-8")
     (project / "work" / "pyproject.toml").write_text("not TOML\n", "utf-8")

@@ -21,7 +21,6 @@ from corpusfmt.cli.app import application
 from corpusfmt.cli.overview import WIDTH
 
 SLOW = (
-    "rdflib",
     "pyld",
     "jsonschema",
     "warcio",

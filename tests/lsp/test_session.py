@@ -69,10 +69,12 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(*arguments: str, encoding: str = "utf-16", resolves: Sequence[str] = ()) -> AsyncIterator[Editor]:
+async def editing(
+    *arguments: str, encoding: str = "utf-16", resolves: Sequence[str] = (), cwd: Path | None = None, said: str = ""
+) -> AsyncIterator[Editor]:
     client = LanguageClient("test", "1")
     editor = Editor(client)
-    await client.start_io(sys.executable, "-m", "corpusfmt", "lsp", *arguments)
+    await client.start_io(sys.executable, "-m", "corpusfmt", "lsp", *arguments, cwd=cwd)
     general = lsp.GeneralClientCapabilities(position_encodings=[lsp.PositionEncodingKind(encoding)])
     action = lsp.CodeActionClientCapabilities(resolve_support=lsp.ClientCodeActionResolveOptions(resolves))
     document = lsp.TextDocumentClientCapabilities(code_action=action)
@@ -88,7 +90,7 @@ async def editing(*arguments: str, encoding: str = "utf-16", resolves: Sequence[
         await client.shutdown_async(None)
         client.exit(None)
         async with asyncio.timeout(_SECONDS):
-            assert (await server.stderr.read(), await server.wait()) == (b"", 0)
+            assert (await server.stderr.read(), await server.wait()) == (said.encode(), 0)
     finally:
         if server.returncode is None:
             server.kill()
@@ -335,7 +337,7 @@ def test_the_text_that_is_edited_is_checked_before_others_that_wait() -> None:
 
 def test_after_a_bug_the_next_change_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
-        server, said, published = Server({}), asyncio.Queue[str](), asyncio.Queue[int | None]()
+        server, said, published = Server(dict), asyncio.Queue[str](), asyncio.Queue[int | None]()
         monkeypatch.setattr(server, "window_show_message", lambda shown: said.put_nowait(shown.message))
         monkeypatch.setattr(server, "_publish", lambda *_: 1 // 0)
         server.changed("untitled:x", "{}", 1)
@@ -353,6 +355,19 @@ def test_wrong_settings_are_an_error_of_one_line() -> None:
     assert (ended.returncode, ended.stdout) == (2, b"")
     assert ended.stderr.startswith(b"error: unknown profile 'nothing'")
     assert ended.stderr.count(b"\n") == 1
+
+
+def test_settings_count_unless_they_are_in_the_folder_of_a_text(tmp_path: Path) -> None:
+    (tmp_path / "corpusfmt.toml").write_text('ignore = ["CRO"]\n', "utf-8")
+    (tmp_path / "below").mkdir()
+    text = COMPLETE.read_text("utf-8").replace('"license"', '"licence"')
+
+    async def scene() -> None:
+        async with editing(cwd=tmp_path, said="settings: corpusfmt.toml\n" * 2) as editor:
+            assert await editor.diagnostics(editor.open(tmp_path / "below" / "croissant.json", text)) == []
+            assert await editor.diagnostics(editor.open(tmp_path / "croissant.json", text))
+
+    asyncio.run(scene())
 
 
 def test_a_profile_applies() -> None:

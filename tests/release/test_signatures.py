@@ -86,6 +86,39 @@ def test_model_signing_accepts_a_folder_with_hidden_files_and_other_signatures(
     assert found(corpusfmt.verify(signed_release, key=keys[1])) == {("MAN203", "an/more.txt")}
 
 
+@pytest.mark.parametrize(
+    ("added", "is_covered"),
+    [
+        (".vscode/tasks.json", False),
+        (".envrc", False),
+        ("an/.b.jsonl", False),
+        ("an/.git/config", False),
+        ("an/.gitignore", False),
+        (".gitmodules", False),
+        ("SHA256SUMS.asc", False),
+        (".notes/b.txt", True),
+        (".git/hooks/post-checkout", True),
+        (".github/workflows/x.yml", True),
+        (".gitattributes", True),
+        (".gitignore", True),
+    ],
+)
+def test_a_file_added_after_signing_is_covered_where_model_signing_says_so(
+    signed_release: Path, keys: tuple[Path, Path], added: str, is_covered: bool
+) -> None:
+    (signed_release / ".notes").mkdir()
+    (signed_release / ".notes/a.txt").write_text("there when it was signed")
+    corpusfmt.seal(signed_release, attest=True, sign=keys[0])
+    (signed_release / added).parent.mkdir(parents=True, exist_ok=True)
+    (signed_release / added).write_text("x")
+    report = corpusfmt.verify(signed_release, key=keys[1])
+    assert is_accepted(signed_release, keys[1]) == is_covered
+    assert found(report) == (set() if is_covered else {("MAN505", SIGNATURE)})
+    assert (SIGNATURE in report.results["signed"]) == is_covered
+    if not is_covered:
+        assert [each.message for each in report.findings] == [f"`{added}` is not signed"]
+
+
 def sign_with_theirs(root: Path, key: Path, config: Any = None) -> None:
     (root / SIGNATURE).unlink(missing_ok=True)
     configured = signing.Config().use_elliptic_key_signer(private_key=key)

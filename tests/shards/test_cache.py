@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,18 +18,13 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 from corpusfmt.engine import cache as module
 from corpusfmt.engine import validate as validating
-from corpusfmt.engine.keeping import FOLDER, Cache
+from corpusfmt.engine.keeping import Cache
 from corpusfmt.engine.validate import validate
 from corpusfmt.formats import formats
 from corpusfmt.io.limits import Limits
 from corpusfmt.model import UsageError
 
 EVERY = "CORPUSFMT_PARTS" in os.environ
-
-
-@pytest.fixture(autouse=True)
-def _own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
 
 
 @pytest.fixture
@@ -44,8 +41,8 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def cache_in(folder: Path, *data: str) -> Cache:
-    return Cache(folder / FOLDER, data, 0, True)
+def cache_in(folder: Path) -> Cache:
+    return Cache(folder / "verdicts", 0, True)
 
 
 @pytest.mark.parametrize("case", CASES if EVERY else CASES[::46], ids=name_of)
@@ -95,7 +92,6 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], dict[str, Any] | None]] 
     "code": lambda _, patch: patch.setattr(module, "_digest_of_code", lambda: "other"),
     "libraries": lambda _, patch: patch.setattr(module, "_libraries", lambda: ["other"]),
     "version": lambda _, patch: patch.setattr(module, "VERSION", "9"),
-    "key": lambda folder, patch: patch.setenv("XDG_CACHE_HOME", str(folder / "of another user")),
 }
 
 
@@ -128,21 +124,34 @@ def test_only_what_has_changed_is_checked_again(corpus: Path, tmp_path: Path, ch
     assert len(checks) == 2
 
 
-def test_entries_that_are_damaged_or_of_others_do_not_count(corpus: Path, tmp_path: Path, checks: list[str]) -> None:
+def test_a_file_that_changes_during_its_check_is_checked_again(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check, path = validating.check_shard, corpus / "documents" / "0.jsonl.gz"
+    whole = path.read_bytes()
+    rows = gzip.decompress(whole).replace(b'"text": 3', b'"text": "a text"')
+    path.write_bytes(gzip.compress(rows, mtime=0))
+
+    def disturbed(*arguments: Any) -> Any:
+        result = check(*arguments)
+        path.write_bytes(whole)
+        return result
+
+    monkeypatch.setattr(validating, "check_shard", disturbed)
+    assert "0.jsonl.gz:10" not in seen(validate(path, cache=cache_in(tmp_path)))["concise"]
+    assert list((tmp_path / "verdicts").glob("*.result")) == []
+    monkeypatch.setattr(validating, "check_shard", check)
+    assert "0.jsonl.gz:10" in seen(validate(path, cache=cache_in(tmp_path)))["concise"]
+
+
+def test_entries_that_a_crash_cut_off_do_not_count(corpus: Path, tmp_path: Path, checks: list[str]) -> None:
     expected = seen(validate(corpus, cache=cache_in(tmp_path)))
-    entries = sorted((tmp_path / FOLDER).glob("*.result"))
-    whole = entries[0].read_bytes()
-    for damage in (b"", whole[:-1], whole[:40], whole.replace(b"DOL305", b"DOL306"), whole[:32] + b"[" * 100_000):
-        for each in entries:
-            each.write_bytes(damage)
+    for length in (0, 40, -1):
+        for each in (tmp_path / "verdicts").glob("*.result"):
+            each.write_bytes(each.read_bytes()[:length])
         checks.clear()
         assert seen(validate(corpus, cache=cache_in(tmp_path))) == expected
         assert len(checks) == 2
-    entries[0].unlink()
-    os.mkfifo(entries[0])
-    entries[1].unlink()
-    entries[1].symlink_to("/dev/zero")
-    assert seen(validate(corpus, cache=cache_in(tmp_path))) == expected
 
 
 def test_a_run_that_counts_what_it_reads_reads_all_of_it(corpus: Path, tmp_path: Path) -> None:
@@ -152,14 +161,33 @@ def test_a_run_that_counts_what_it_reads_reads_all_of_it(corpus: Path, tmp_path:
         assert seen(validate(corpus, limits=limits, cache=cache_in(tmp_path))) == expected
 
 
-def test_a_cache_is_never_inside_the_data_nor_behind_a_link(corpus: Path, tmp_path: Path) -> None:
-    inside = Cache(corpus / FOLDER, [str(corpus)], 0)
-    assert validate(corpus, cache=inside).verdict.value == "invalid"
-    assert not (corpus / FOLDER).exists()
-    (tmp_path / FOLDER).symlink_to(corpus)
-    assert validate(corpus, cache=Cache(tmp_path / FOLDER, [], 0)).verdict.value == "invalid"
-    assert sorted(each.name for each in corpus.iterdir()) == ["documents"]
-    with pytest.raises(UsageError, match="is a link"):
+def test_a_folder_of_results_that_comes_with_the_data_does_not_count(
+    corpus: Path, tmp_path: Path, checks: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = seen(validate(corpus, cache=cache_in(tmp_path)))
+    (tmp_path / "verdicts").rename(corpus / ".corpusfmt_cache")
+    monkeypatch.chdir(corpus)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    assert (run_cli("validate", ".", "--cache").returncode, len(checks)) == (1, 2)
+    assert seen(validate(corpus, cache=cache_in(tmp_path))) == expected
+    assert len(checks) == 4
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="modes of POSIX systems")
+def test_only_the_user_can_read_results(corpus: Path, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        validate(corpus, cache=cache_in(tmp_path))
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(each.stat().st_mode) for each in (tmp_path / "verdicts").iterdir()}
+    assert (stat.S_IMODE((tmp_path / "verdicts").stat().st_mode), modes) == (0o700, {0o600})
+
+
+def test_a_cache_that_cannot_be_written_is_an_error_only_if_asked(corpus: Path, tmp_path: Path) -> None:
+    (tmp_path / "verdicts").touch()
+    assert validate(corpus, cache=Cache(tmp_path / "verdicts", 0)).verdict.value == "invalid"
+    with pytest.raises(UsageError, match=r"--cache: .*verdicts"):
         validate(corpus, cache=cache_in(tmp_path))
 
 
@@ -167,16 +195,16 @@ def test_the_least_recently_used_entries_are_removed(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     validate(corpus, cache=cache_in(tmp_path))
-    entries = sorted((tmp_path / FOLDER).glob("*.result"))
+    entries = sorted((tmp_path / "verdicts").glob("*.result"))
     os.utime(entries[1], (0, 0))
-    (tmp_path / FOLDER / ".corpusfmt-00.partial").touch()
-    os.utime(tmp_path / FOLDER / ".corpusfmt-00.partial", (0, 0))
-    (tmp_path / FOLDER / "mine").touch()
+    (tmp_path / "verdicts" / ".corpusfmt-00.partial").touch()
+    os.utime(tmp_path / "verdicts" / ".corpusfmt-00.partial", (0, 0))
+    (tmp_path / "verdicts" / "mine").touch()
     monkeypatch.setattr(module, "MOST_BYTES", entries[0].stat().st_size)
     validate(corpus / "documents" / "0.jsonl.gz", cache=cache_in(tmp_path), select=["GEN104"])
-    left = {each.name for each in (tmp_path / FOLDER).iterdir()}
+    left = {each.name for each in (tmp_path / "verdicts").iterdir()}
     assert entries[1].name not in left
-    assert {"mine", ".gitignore"} <= left
+    assert "mine" in left
     assert ".corpusfmt-00.partial" not in left
 
 
@@ -187,14 +215,13 @@ def test_the_command_keeps_results_if_asked_and_never_in_ci(corpus: Path, tmp_pa
         )
         return done.returncode, done.stdout + done.stderr
 
-    expected = run(CI="")
+    expected, folder = run(CI=""), tmp_path / "user" / "corpusfmt" / "verdicts"
     assert run("--no-cache", CI="") == run(CI="true") == expected
-    assert not (tmp_path / FOLDER).exists()  # the files are small
+    assert not folder.exists()  # the files are small
     for jobs in ("1", "2"):
         assert run("--cache", "--jobs", jobs, CI="true") == expected
-    assert (tmp_path / FOLDER / ".gitignore").read_text().endswith("*\n")
-    assert len(list((tmp_path / FOLDER).glob("*.result"))) == 2
+    assert len(list(folder.glob("*.result"))) == 2
     (tmp_path / "corpusfmt.toml").write_text("cache = false\n")
     assert run()[0] == expected[0]
-    inside = run_cli("validate", ".", "--cache", "--config", "none", cwd=corpus)
-    assert (inside.returncode, inside.stderr[:16]) == (2, b"error: --cache: ")
+    homeless = run("--no-cache", XDG_CACHE_HOME="", HOME=""), run("--cache", XDG_CACHE_HOME="relative")
+    assert [(status, b"error: --cache: no home" in said) for status, said in homeless] == [(1, False), (2, True)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
 
-from corpusfmt.cli.console import detail, mention
+from corpusfmt.cli.console import detail, mention, warn
 from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry, is_pattern, matching
 from corpusfmt.io.streams import codec_of_content
@@ -205,15 +205,26 @@ def size(text: str) -> int:
 
 def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
     """Return the settings of `--config`, or those found in the working directory and its parents, which are named."""
-    from corpusfmt.engine.config import Config, find_config, load_config
+    from corpusfmt.engine.config import Config, find_config, load_config, opens_no_more
 
     if config is not None:
         return Config() if config == NO_SETTINGS else load_config(config)
     if (found := find_config(inputs)) is None:
         detail("settings: none found")
+        left = find_config(())
+        if left is not None and not any(left.is_relative_to(os.path.realpath(each)) for each in inputs):
+            mention(
+                f"settings: none; {os.path.relpath(left)} is in the folder of the data: to use it, name it by --config"
+            )
         return Config()
-    mention(f"settings: {os.path.relpath(found)}")
-    return load_config(found)
+    name = os.path.relpath(found)
+    mention(f"settings: {name}")
+    settings, unused = opens_no_more(load_config(found), name)
+    if unused:
+        warn(
+            f"{name}: {' and '.join(unused)} not used, since other files would be read: to use it, add --config {name}"
+        )
+    return settings
 
 
 def judged_by(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any
+
 from corpusfmt.cli.options import ConfigFile, Ignore, Profile, Select
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import UsageError
@@ -23,4 +26,10 @@ def command(
         if not (error.name or "").startswith(("pygls", "lsprotocol")):
             raise
         raise UsageError("the language server needs a package: run `pip install 'corpusfmt[lsp]'`") from error
-    serve(judged_by(settings_of(config), profile, select, ignore))
+
+    @cache
+    def judged(*folder: str) -> dict[str, Any]:
+        """Return how texts in a folder are judged."""
+        return judged_by(settings_of(config, folder), profile, select, ignore)
+
+    serve(judged)

@@ -152,7 +152,7 @@ CacheOption = Annotated[
     bool | None,
     typer.Option(
         "--cache/--no-cache",
-        help="Keep results in .corpusfmt_cache, and check only what has changed (default: for 64 MiB or more, and not in CI).",
+        help="Keep results in the user's cache, and check only what has changed (default: for 64 MiB or more, and not in CI).",
         show_default=False,
     ),
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from enum import Enum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpusfmt.cli.bounds import limits_of
@@ -87,7 +86,8 @@ def command(
     if array is None:
         _refuse_part(report)
         check_outputs(output_format, report)
-    settings = settings_of(config, paths)
+    copies = maps_of(maps)
+    settings = settings_of(config, [*paths, *copies.values()])
     known = load_baseline(baseline) if baseline else Baseline()
     asked = Asked(
         paths,
@@ -102,7 +102,7 @@ def command(
         require_complete=require_complete,
         sample=sample_size(sample),
         seed=_seed(seed, sample),
-        maps=(settings.map if data or maps else {}) | maps_of(maps),
+        maps=(settings.map if data or maps else {}) | copies,
         follow_links=follow_links or settings.follow_links,
         max_per_rule=max_per_rule,
         max_line_bytes=max_line_bytes,
@@ -181,11 +181,15 @@ def _keeps(option: bool | None, settings: Config) -> Keeps:
 def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
         return None
-    from corpusfmt.engine.keeping import FOLDER, WORTH_KEEPING, Cache
+    from corpusfmt.engine.keeping import WORTH_KEEPING, Cache
+    from corpusfmt.io.paths import users_cache
 
-    data = [entry.url for _, entry in inputs if not entry.is_remote]
     is_asked = keeps is Keeps.ALL
-    return Cache(Path.cwd() / FOLDER, data, 0 if is_asked else WORTH_KEEPING, is_asked)
+    if (folder := users_cache()) is not None:
+        return Cache(folder / "verdicts", 0 if is_asked else WORTH_KEEPING, is_asked)
+    if is_asked:
+        raise UsageError("--cache: no home folder is known: set XDG_CACHE_HOME to an absolute path")
+    return None
 
 
 def _unchecked(before: Report) -> Report:

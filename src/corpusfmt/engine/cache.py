@@ -1,20 +1,16 @@
-"""Internal: What checks of shards gave, kept in the working folder, so that shards that have not changed are not checked again.
+"""Internal: What checks of shards gave, kept in the user's cache, so that shards that have not changed are not checked again.
 
 An entry is named for everything that a check depends on but the bytes of its files: code, libraries, options, names. It has the
-digests of the files as the check read them, and counts only as long as these are the same. Its seal, made with a key of the user's,
-shows that a run of this user wrote it: a folder of this name may also come with data.
+digests of the files as the check read them, and counts only as long as these are the same.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import hmac
 import json
 import os
 import platform
-import secrets
-import stat
 import sys
 import tempfile
 import time
@@ -37,8 +33,7 @@ from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.paths import is_inside, is_ours, users_cache
-from corpusfmt.io.publish import PARTIAL_PREFIX, create_bytes, publish_bytes
+from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
 from corpusfmt.report.machine import dumped
 
@@ -46,7 +41,6 @@ from corpusfmt.report.machine import dumped
 MOST_BYTES = 500_000_000
 _MOST_BYTES_OF_AN_ENTRY = 64 << 20
 _SUFFIX = ".result"
-_KEY_BYTES = _SEAL_BYTES = 32
 # No run takes as long to write an entry.
 _SECONDS_OF_WRITING = 86_400
 
@@ -63,8 +57,9 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
 def kept(cache: Cache, fmt: Format, options: CheckOptions) -> Kept | None:
     """Return the entries of a run with these options, None if there can be no cache. Raises `UsageError` if one is asked for."""
     try:
-        key, code = _opened(cache), _digest_of_code()
-    except (UsageError, OSError) as error:
+        cache.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        code = _digest_of_code()
+    except OSError as error:
         if cache.is_asked:
             raise UsageError(f"--cache: {error}") from error
         return None
@@ -86,27 +81,13 @@ def kept(cache: Cache, fmt: Format, options: CheckOptions) -> Kept | None:
         None if columns is None else load_columns(columns).digest,
         to_builtins(common),
     ]
-    return Kept(cache, key, hashlib.sha256(dumped(about).encode()).hexdigest())
-
-
-def _opened(cache: Cache) -> bytes:
-    """Return the user's key, after making the folder and the key if they are missing. Raises `UsageError` or `OSError`."""
-    if any(is_inside(cache.folder, os.path.realpath(each)) for each in cache.data):
-        raise UsageError(f"{cache.folder} would be part of the data: run from another folder")
-    # A link would let data decide where files are written and removed.
-    if cache.folder.is_symlink() or (cache.folder.exists() and not is_ours(cache.folder)):
-        raise UsageError(f"{cache.folder} is a link, or the folder of another user: remove it")
-    cache.folder.mkdir(exist_ok=True)
-    if not (cache.folder / ".gitignore").exists():
-        publish_bytes(cache.folder / ".gitignore", b"# Made by corpusfmt.\n*\n", sync="none")
-    return _key()
+    return Kept(cache.folder, hashlib.sha256(dumped(about).encode()).hexdigest())
 
 
 class Kept(Struct, frozen=True):
     """The entries of a run; `about` is a digest of what all of them have in common."""
 
-    cache: Cache
-    key: bytes
+    folder: Path
     about: str
 
     def checked(
@@ -122,15 +103,15 @@ class Kept(Struct, frozen=True):
     def _place_of(self, shard: Shard, options: CheckOptions) -> Path:
         known = sorted([*key, count] for key, count in options.grading.known.items())
         about = dumped([self.about, known, to_builtins(shard, enc_hook=str)]).encode()
-        return self.cache.folder / f"{hmac.new(self.key, about, 'sha256').hexdigest()}{_SUFFIX}"
+        return self.folder / f"{hashlib.sha256(about).hexdigest()}{_SUFFIX}"
 
     def _found(self, place: Path, fmt: Format, shard: Shard, scratch: Path | None) -> ShardResult | None:
         try:
-            entry = self._entry_at(place)
-            if entry is None or {role: facts_of(each) for role, each in shard.files.items()} != entry.files:
+            entry = convert(json.loads(place.read_bytes()), _Entry)
+            if {role: facts_of(each) for role, each in shard.files.items()} != entry.files:
                 return None
             os.utime(place)
-        except OSError:
+        except (OSError, ValueError):  # none, or one that a crash cut off
             return None
         assert scratch is not None
         for name, data in entry.scratch.items():
@@ -140,19 +121,6 @@ class Kept(Struct, frozen=True):
         result = entry.result.result(fmt)
         result.looked = entry.looked
         return result
-
-    def _entry_at(self, place: Path) -> _Entry | None:
-        """Return an entry, None if it is not one of this user's. Raises `OSError` if there is none."""
-        descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        with open(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode) or status.st_size > _MOST_BYTES_OF_AN_ENTRY + _SEAL_BYTES:
-                return None
-            seal, data = file.read(_SEAL_BYTES), file.read(_MOST_BYTES_OF_AN_ENTRY)
-        return convert(json.loads(data), _Entry) if hmac.compare_digest(seal, self._seal(data)) else None
-
-    def _seal(self, data: bytes) -> bytes:
-        return hmac.digest(self.key, data, "sha256")
 
     def _kept(
         self,
@@ -201,17 +169,17 @@ class Kept(Struct, frozen=True):
         }
         data = dumped(to_builtins(entry)).encode()
         if len(data) <= _MOST_BYTES_OF_AN_ENTRY:
-            place.unlink(missing_ok=True)  # what is not a regular file would be written in place
-            publish_bytes(place, self._seal(data) + data, sync="none")
+            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=PARTIAL_PREFIX, delete=False) as file:
+                file.write(data)
+            Path(file.name).replace(place)
 
     def trim(self) -> None:
         """Remove the least recently used entries if all together are too large, and what killed runs left."""
         entries = []
-        with suppress(OSError), os.scandir(self.cache.folder) as found:
+        with suppress(OSError), os.scandir(self.folder) as found:
             for each in found:
                 status = each.stat(follow_symlinks=False)
-                is_partial = each.name.startswith(PARTIAL_PREFIX)
-                if is_partial and status.st_mtime < time.time() - _SECONDS_OF_WRITING:
+                if each.name.startswith(PARTIAL_PREFIX) and status.st_mtime < time.time() - _SECONDS_OF_WRITING:
                     os.unlink(each.path)  # noqa: PTH108
                 elif each.name.endswith(_SUFFIX):
                     entries.append((status.st_mtime_ns, status.st_size, each.path))
@@ -245,18 +213,3 @@ def _libraries() -> list[str]:
         zlib.ZLIB_RUNTIME_VERSION,
         *(f"{name} {versions[name]}" for name in sorted(versions)),
     ]
-
-
-def _key() -> bytes:
-    """Return the user's key, which is made if there is none. Raises `UsageError` or `OSError`."""
-    cache = users_cache()
-    if cache is None:
-        raise UsageError("neither XDG_CACHE_HOME nor a home folder is known")
-    place = cache / "verdicts" / "key"
-    if not place.exists():
-        place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        create_bytes(place, secrets.token_bytes(_KEY_BYTES))
-    key = place.read_bytes()
-    if len(key) != _KEY_BYTES or not is_ours(place):
-        raise UsageError(f"{place} is damaged, or the file of another user: remove it")
-    return key

@@ -5,17 +5,21 @@ from __future__ import annotations
 import datetime as dt
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from glob import has_magic
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
-from corpusfmt.io.paths import is_inside, is_ours
+from corpusfmt.io.paths import is_ours, is_pattern, is_remote, local_path
 from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
+from corpusfmt.profiles import names_a_file
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
 
@@ -133,9 +137,7 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     max_expansion: Annotated[float | None, Meta(extra_json_schema={"minimum": 1})] = None
     max_total_bytes: str | None = None
     timeout: Annotated[float | None, Meta(extra_json_schema={"exclusiveMinimum": 0})] = None
-    cache: Annotated[
-        bool | None, Meta(description="Whether results of checks are kept in `.corpusfmt_cache` of the working folder.")
-    ] = None
+    cache: Annotated[bool | None, Meta(description="Whether results of checks are kept in the user's cache.")] = None
 
     @property
     def profiles(self) -> tuple[str, ...]:
@@ -163,6 +165,17 @@ def load_config(path: str | Path) -> Config:
     return config
 
 
+def opens_no_more(config: Config, path: str) -> tuple[Config, list[str]]:
+    """Return settings that were found at `path`, not named, without those by which files are read, and the names of these.
+
+    Raises `UsageError` for the file of a profile, without which less would be checked.
+    """
+    if file := next(filter(names_a_file, config.profiles), None):
+        raise UsageError(f"{path} names the profile {clipped(file)!r}, a file: to use it, add --config {path}")
+    left = [name for name, given in (("follow-links", config.follow_links), ("map", config.map)) if given]
+    return replace(config, follow_links=False, map={}), left
+
+
 _MOST_SEARCHED = 1024 * 1024
 _OWN, _PROJECT = "corpusfmt.toml", "pyproject.toml"
 
@@ -170,25 +183,48 @@ _OWN, _PROJECT = "corpusfmt.toml", "pyproject.toml"
 def find_config(inputs: Iterable[str]) -> Path | None:
     """Return the settings file of the working directory or of its nearest parent, up to the top of a Git repository.
 
-    Files inside an input folder do not count: the data must not decide how it is judged. Nor do those of other users, who
-    can write to folders like `/tmp`.
+    Files inside the root of an input (`docs/paths.md`) do not count: the data must not decide how it is judged. Nor do
+    those of other users, who can write to folders like `/tmp`.
     """
-    data = [os.path.realpath(each) for each in inputs]
+    named = [folder for each in inputs for folder in _folders_of(each)]
+    roots = [root for each in named for root in _roots_of(each)]
     working = Path.cwd()
     for folder in (working, *working.parents):
-        for path in (folder / _OWN, folder / _PROJECT):
-            # What may not be read is as if it were not there, unless its name is ours.
-            with suppress(OSError):
-                if (
-                    path.is_file()
-                    and is_ours(path)
-                    and not any(is_inside(path, each) for each in data)
-                    and _is_meant(path)
-                ):
-                    return path
+        if not any(each.is_relative_to(folder / side) for each in named for side in _SIDES):
+            for path in (folder / _OWN, folder / _PROJECT):
+                # What may not be read is as if it were not there, unless its name is ours.
+                with suppress(OSError):
+                    places = (path, Path(os.path.realpath(path)))
+                    is_data = any(place.is_relative_to(root) for place in places for root in roots)
+                    if not is_data and path.is_file() and is_ours(path) and _is_meant(path):
+                        return path
         if (folder / ".git").exists():
             break
     return None
+
+
+# The folders of a Dolma dataset, which are often named alone.
+_SIDES = ("documents", "attributes")
+
+
+def _folders_of(named: str) -> Iterator[Path]:
+    """Yield the folder of a named path, as it was named and behind links."""
+    if named == "-" or is_remote(named):
+        return
+    path = Path(local_path(named))
+    if is_pattern(named):
+        path = Path(*takewhile(lambda part: not has_magic(part), path.parts))
+    folder = path if os.path.isdir(path) else path.parent  # noqa: PTH112 - never raises
+    yield Path(os.path.abspath(folder))  # noqa: PTH100 - `Path.absolute` keeps `..`
+    yield Path(os.path.realpath(folder))
+
+
+def _roots_of(folder: Path) -> Iterator[Path]:
+    """Yield a folder, and the Dolma dataset around it."""
+    yield folder
+    for side in (folder, *folder.parents):
+        if side.name in _SIDES and all(os.path.isdir(side.parent / name) for name in _SIDES):  # noqa: PTH112
+            yield side.parent
 
 
 def _is_meant(path: Path) -> bool:

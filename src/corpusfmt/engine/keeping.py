@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from corpusfmt.formats import CheckOptions, Format, Shard, formats
 if TYPE_CHECKING:
     from corpusfmt.engine.cache import Kept
 
-FOLDER = ".corpusfmt_cache"
 #: Checking fewer bytes takes about as long as looking whether they have changed.
 WORTH_KEEPING = 64 << 20
 
@@ -22,11 +21,10 @@ WORTH_KEEPING = 64 << 20
 class Cache(Struct, frozen=True):
     """A folder of entries; crosses processes. Nothing is kept of a run over less than `least` bytes.
 
-    It must not be inside the `data`. If it `is_asked` for, there is an error if there can be none.
+    If it `is_asked` for, there is an error if there can be none.
     """
 
     folder: Path
-    data: Sequence[str]
     least: int = WORTH_KEEPING
     is_asked: bool = False
 

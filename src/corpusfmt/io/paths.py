@@ -12,6 +12,7 @@ import glob
 import os
 import re
 import stat
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
@@ -405,20 +406,18 @@ def _named_entry(url: str, *, follow_links: bool) -> Entry | None:
     return found and replace(found, url=str(Path(url)))
 
 
+_CACHES = {"darwin": "~/Library/Caches", "win32": "~/AppData/Local"}
+
+
 def users_cache() -> Path | None:
     """Return our folder in the user's cache, if the user has one."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - `Path` raises without a home
+    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser(_CACHES.get(sys.platform, "~/.cache"))  # noqa: PTH111 - `Path` raises without a home
     return Path(cache) / "corpusfmt" if os.path.isabs(cache) else None  # noqa: PTH117
 
 
 def is_ours(path: Path) -> bool:
     """Return whether a file or folder belongs to this user or to the system. Raises `OSError`."""
     return not hasattr(os, "getuid") or path.stat().st_uid in (0, os.getuid())
-
-
-def is_inside(path: Path, folder: str) -> bool:
-    """Return whether a path leads into a folder, which is given by its real path."""
-    return Path(folder) in Path(os.path.realpath(path)).parents
 
 
 def is_pattern(path: str) -> bool:

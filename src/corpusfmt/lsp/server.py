@@ -38,9 +38,12 @@ _MOST_CHARACTERS = 1_000_000
 _FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.corpusfmt"
 
 
-def serve(judged: Mapping[str, Any]) -> None:
-    """Serve one editor until it ends the session; `judged` are arguments of `validate`. Raises `UsageError` for wrong ones."""
-    grading(**judged)
+def serve(judged: Callable[..., Mapping[str, Any]]) -> None:
+    """Serve one editor until it ends the session. Raises `UsageError` for wrong arguments of `validate`.
+
+    `judged` returns these for texts in a folder, and without one for those that were never saved.
+    """
+    grading(**judged())
     # pygls logs every message that it cannot take, with a traceback.
     logging.disable(logging.CRITICAL)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -72,7 +75,7 @@ class State(Struct):
 class Server(LanguageServer):
     """The texts that an editor has open, by their URIs."""
 
-    def __init__(self, judged: Mapping[str, Any]) -> None:
+    def __init__(self, judged: Callable[..., Mapping[str, Any]]) -> None:
         # Whole texts: for parts of them, both sides would have to agree on what ends a line.
         super().__init__("corpusfmt", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.judged = judged
@@ -112,7 +115,9 @@ class Server(LanguageServer):
     async def _check(self, uri: str, state: State) -> None:
         state.is_waiting = False
         try:
-            checked = await self.work(partial(check, state.text, _path(uri), _format(state), self.judged))
+            checked = await self.work(
+                partial(check, state.text, _path(uri), _format(state), self.judged(*_folder(uri)))
+            )
             if not gc.get_freeze_count():
                 # The modules that the first check imports stay; looking for garbage in them would delay findings by 40 ms.
                 gc.freeze()
@@ -142,6 +147,11 @@ class Server(LanguageServer):
 def _path(uri: str) -> str:
     """Return the path of a text, or a name for one that was never saved, which is taken for JSON."""
     return to_fs_path(uri) or f"{uri.rpartition('/')[2].rpartition(':')[2]}.json"
+
+
+def _folder(uri: str) -> list[str]:
+    path = to_fs_path(uri)
+    return [os.path.dirname(path)] if path else []  # noqa: PTH120
 
 
 def _format(state: State) -> str:
@@ -236,7 +246,7 @@ async def _resolved(ls: Server, action: lsp.CodeAction) -> lsp.CodeAction:
     uri = str(action.data)
     state = ls.states.get(uri)
     if state is not None:
-        text = await ls.work(partial(repaired, state.text, _path(uri), _format(state), ls.judged))
+        text = await ls.work(partial(repaired, state.text, _path(uri), _format(state), ls.judged(*_folder(uri))))
         if text is not None:
             whole = range_of(ls.positions(state.text), 0, len(state.text))
             action.edit = lsp.WorkspaceEdit({uri: [lsp.TextEdit(whole, text)]})

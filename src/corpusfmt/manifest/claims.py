@@ -12,13 +12,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Annotated
 
 from msgspec import Meta, Struct, field, to_builtins
 
 from corpusfmt.formats.general import barred
 from corpusfmt.io.digests import facts_of
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import pointer
 from corpusfmt.manifest.model import (
     NAME,
@@ -62,6 +63,7 @@ _NO_NAME = "_"
 _SIGNED = "https://model_signing/signature/v1.0"
 _BUNDLE = "application/vnd.dev.sigstore.bundle"
 _ATTEST = "run `corpusfmt seal --attest`, or remove the statement"
+_REMOVE = "remove the file, or run `corpusfmt seal --sign KEY`"
 _SIGN = "fetch the release and its signature again, or run `corpusfmt seal --sign KEY`"
 
 #: The SHA-256 of a file that no manifest lists, None if there is none.
@@ -87,9 +89,10 @@ class Statement(Struct, frozen=True):
 
 
 class Bundle(Struct, frozen=True):
-    """A signature: the digests of the files that it covers, the bytes of its file, and the key that it names, if any."""
+    """A signature: the digests of the files that it covers, the paths that it leaves out, its bytes, the key that it names, if any."""
 
     digests: Mapping[str, str]
+    ignored: frozenset[str]
     data: bytes
     key: str | None
 
@@ -174,6 +177,7 @@ class _Bundle(Struct):
 class _Serialization(Struct):
     method: str
     hash_type: str
+    ignore_paths: tuple[str, ...] = ()
 
 
 class _Resource(Struct):
@@ -352,7 +356,8 @@ def _bundle(_name: str, data: bytes) -> Bundle:
         )
     digests = dict(_named((each.digest, each.name) for each in signed.resources))
     key = found.verificationMaterial.publicKey
-    return Bundle(digests, data, None if key is None else key.hint or "")
+    ignored = frozenset(str(PurePosixPath(each)) for each in signed.serialization.ignore_paths)
+    return Bundle(digests, ignored, data, None if key is None else key.hint or "")
 
 
 def _contradicted(
@@ -408,6 +413,24 @@ def _uncovered(
     for path in left_out:
         judge.report(UNSIGNED, Problem(f"`{path}` is not signed", Location(SIGNATURE), _SIGN))
     return [] if wrong is None and left_out else wrong
+
+
+# What model-signing leaves out of any folder.
+_OF_GIT = frozenset({".git", ".gitattributes", ".github", ".gitignore"})
+
+
+def check_folder(root: Entry, claims: Claims, judge: Judge) -> None:
+    """Report files that no manifest lists and that the signature does not cover, as model-signing does."""
+    if claims.bundle is None:
+        return
+    ignored = claims.bundle.ignored | _OF_GIT
+    for each in walk(root):
+        if each.kind == "directory" or not is_unlisted(each.path) or each.path in {NAME, SIGNATURE, *PREDICATES}:
+            continue
+        path = PurePosixPath(each.path)
+        if each.path not in claims.bundle.digests and ignored.isdisjoint(map(str, (path, *path.parents))):
+            judge.report(UNSIGNED, Problem(f"`{each.path}` is not signed", Location(SIGNATURE), _REMOVE))
+            claims.wrong.setdefault(SIGNATURE, [])
 
 
 def _report_wrong(

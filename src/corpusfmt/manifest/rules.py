@@ -323,7 +323,7 @@ UNSIGNED = RULES.finding(
     """The signature of a release does not cover a file.
 
     Why: anyone may have added or changed it, and no publisher vouches for it.
-    Example: `MANIFEST.verification.json` was written after `model.sig`.
-    Fix: run `corpusfmt seal DIR --attest --sign KEY`.
+    Example: `.vscode/tasks.json` was added after the release was signed.
+    Fix: remove a file that does not belong there, else run `corpusfmt seal DIR --attest --sign KEY`.
     """,
 )

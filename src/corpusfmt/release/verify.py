@@ -24,7 +24,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
 from corpusfmt.io.ondisk import Blocks, ByName, in_order, joined
 from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at
 from corpusfmt.io.revisions import revision_of
-from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.claims import check_claims, check_folder
 from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
 from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
@@ -71,9 +71,11 @@ def verify(
         found = _manifest(root, manifest, judge)
         if found is not None:
             report.format, report.version = found.head.format or "release", found.head.version
-            _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
+            is_whole = _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
             claims = check_claims(root, found, judge)
             if owner is not None:
+                if is_whole:
+                    check_folder(root, claims, judge)
                 signed = check_signatures(claims, owner, judge)
                 report.results["signed"] = [name for name in signed if name not in claims.wrong]
                 wrong = {path for name in signed for path in claims.wrong.get(name, ())}
@@ -127,7 +129,8 @@ def _verify(
     jobs: int | None,
     limits: Limits,
     progress: Callable[[Progress], None] | None,
-) -> None:
+) -> bool:
+    """Compare the files with the manifest; return whether the store could list them."""
     found = _listing(root, manifest, quick=quick)
     report.coverage.shards_total = len(manifest.files)
     digests = ByName[FileFacts](())
@@ -150,6 +153,7 @@ def _verify(
     report.results = _results(manifest, difference, unread)
     if taken_over:
         report.results["resumed"] = taken_over
+    return found.is_whole
 
 
 def _results(manifest: Manifest, difference: Difference, unread: Mapping[str, Unread]) -> Json:

@@ -1,14 +1,18 @@
-"""Internal: The shapes as SHACL: `python -m corpusfmt.formats.croissant.rules.shacl 1.1 > schemas/croissant/1.1/shapes.ttl`.
+"""Write schemas/croissant/*/shapes.ttl, the tables of Croissant as SHACL: `make rules` after changing a table.
 
 Each constraint is a separate property shape, named after the rule that reports it, with the severities of both profiles.
 """
 
 from __future__ import annotations
 
-import sys
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from rdflib import RDF, RDFS, XSD, BNode, Graph, Literal, Namespace, URIRef
+from rdflib.namespace import SH
+from rdflib.term import Node
+
+from corpusfmt.formats.croissant.format import FORMAT
 from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
 from corpusfmt.formats.croissant.model.extensions import (
     CLASSES,
@@ -29,11 +33,10 @@ from corpusfmt.formats.croissant.model.shapes import (
 )
 from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.model import Rule, Severity
+from corpusfmt.profiles import shipped_profile
+from corpusfmt.rules import Grading
 
-if TYPE_CHECKING:
-    from rdflib import Graph, URIRef
-    from rdflib.term import Node
-
+SCHEMAS = Path(__file__).parents[1] / "schemas" / "croissant"
 HTTP_SCHEMA_ORG = "http://schema.org/"
 
 #: Classes whose nodes have no type: they are found by the properties that lead to them.
@@ -64,14 +67,7 @@ def export(version: str) -> str:
 
 class _Exporter:
     def __init__(self, version: str) -> None:
-        from rdflib import Graph, Namespace  # noqa: PLC0415 - slow to import
-        from rdflib.namespace import SH  # noqa: PLC0415
-
-        from corpusfmt.formats.croissant.ruleset import RULES  # noqa: PLC0415 - the rules import this package's shapes
-        from corpusfmt.profiles import shipped_profile  # noqa: PLC0415
-        from corpusfmt.rules import Grading  # noqa: PLC0415
-
-        self._rules: dict[str, Rule] = {rule.code: rule for rule in RULES}
+        self._rules: dict[str, Rule] = {rule.code: rule for rule in FORMAT.rules}
         self._strict = Grading((shipped_profile("strict"),))
         self._version = version
         self._sh = SH
@@ -87,8 +83,6 @@ class _Exporter:
             self._shape(shape)
 
     def _shape(self, shape: Shape) -> None:
-        from rdflib import RDF, RDFS, Literal  # noqa: PLC0415
-
         node = self._own[local_name(shape.name)]
         self.graph.add((node, RDF.type, self._sh.NodeShape))
         self.graph.add((node, RDFS.comment, Literal(self._origin(shape))))
@@ -113,8 +107,6 @@ class _Exporter:
 
     def _array_shape(self, field: Node) -> None:
         """Add constraints that a row cannot express: the form of arrayShape, and that it needs isArray."""
-        from rdflib import RDF, Literal  # noqa: PLC0415
-
         sh = self._sh
         row = next(row for row in properties_of(FIELD, self._version) if row.name == "cr:arrayShape")
         form = self._constraint(field, FIELD, row, row.mistyped, aspect="-form")
@@ -132,8 +124,6 @@ class _Exporter:
         self.graph.add((together, sh.message, Literal("CRO214 value-type: arrayShape without isArray")))
 
     def _row(self, node: Node, shape: Shape, row: Property) -> None:
-        from rdflib import Literal  # noqa: PLC0415
-
         if row.requirement == "required":
             present = self._constraint(node, shape, row, row.missing)
             self.graph.add((present, self._sh.minCount, Literal(1)))
@@ -156,8 +146,6 @@ class _Exporter:
 
     def _unless_reference(self, node: Node, shape: Shape, present: Node) -> None:
         """Move a constraint to a shape that accepts nodes of which the document says nothing but their class."""
-        from rdflib import RDF, Literal, URIRef  # noqa: PLC0415
-
         sh = self._sh
         self.graph.remove((node, sh.property, present))
         elsewhere = self._having(sh.nodeKind, sh.IRI)
@@ -173,8 +161,6 @@ class _Exporter:
     def _constraint(
         self, node: Node, shape: Shape, row: Property, code: str, *, minor: bool = False, aspect: str = ""
     ) -> Node:
-        from rdflib import RDF, Literal  # noqa: PLC0415
-
         rule = self._rules[code]
         named = self._own[f"{code}-{local_name(shape.name)}-{local_name(row.name)}{aspect}"]
         strict, _ = self._strict.judged(rule, self._version, "", minor=minor)
@@ -190,15 +176,11 @@ class _Exporter:
         return named
 
     def _iri(self, name: str) -> URIRef:
-        from rdflib import URIRef  # noqa: PLC0415
-
         prefix, _, local = name.partition(":")
         return URIRef(NAMESPACES[prefix] + local)
 
     def _spellings(self, name: str) -> list[URIRef]:
         """Return the IRIs that count as one name: both of schema.org, and what Appendix 1 makes of unmapped terms."""
-        from rdflib import URIRef  # noqa: PLC0415
-
         local = local_name(name)
         found = [self._iri(name)]
         if name.startswith("cr:") and local in UNMAPPED_BY_APPENDIX:
@@ -216,13 +198,9 @@ class _Exporter:
         return path
 
     def _new(self) -> Node:
-        from rdflib import BNode  # noqa: PLC0415
-
         return BNode(f"n{next(self._blank):05d}")  # numbered, for reproducible output
 
     def _list(self, items: list[Node]) -> Node:
-        from rdflib import RDF  # noqa: PLC0415
-
         head: Node = RDF.nil
         for item in reversed(items):
             cell = self._new()
@@ -237,8 +215,6 @@ class _Exporter:
         return shape
 
     def _kind(self, kind: str, *, is_extension: bool = False) -> list[Node]:
-        from rdflib import RDF, XSD, Literal  # noqa: PLC0415
-
         sh = self._sh
         if kind in ("Text", "Date"):
             return [self._having(sh.datatype, each) for each in (XSD.string, RDF.langString)]
@@ -276,4 +252,5 @@ class _Exporter:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(export(sys.argv[1]))
+    for each in _PREFIXES:
+        (SCHEMAS / each / "shapes.ttl").write_text(export(each), "utf-8")
