@@ -141,7 +141,7 @@ def code_for(test: str) -> dict[str, list[str]]:
 
 def unmade(block: re.Match[str]) -> list[str]:
     """Return the commands of a block that `.ci/run` does not run as targets; one begins with a group of targets."""
-    run = re.findall(r"^ *make ([^>|&\n]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
+    run = re.findall(r"^(?: *|part )make ([^>|&\n]+)", (REPOSITORY / ".ci" / "run").read_text("utf-8"), re.MULTILINE)
     made = tuple(word for targets in run for word in targets.split() if re.fullmatch(r"[a-z][a-z-]*", word))
     commands = [line.partition("#")[0].split() for line in block["code"].splitlines()]
     return [
