@@ -19,7 +19,7 @@ _LENGTH_BYTES, _MOST_DICTIONARY_BYTES = 4, 64 * 1024
 # A value stored once may occur in every row: if a batch does not fit, this many times fewer rows may.
 _FEWER = 16
 #: Memory of a file in addition to the current batch.
-MOST_MEMORY = 256 * 1024 * 1024
+MOST_MEMORY = 192 * 1024 * 1024
 # Each column takes up to 10 kB of small objects. Arrow aborts the process if one of them does not fit into memory, and
 # reports only buffers that do not.
 MOST_COLUMNS = 10_000
