@@ -355,7 +355,7 @@ def _structured(rng: random.Random, data: bytes, pool: Pool, depth: int) -> byte
     if data[257:262] == b"ustar":
         return _archive(rng, _members_of_tar(data), pool, depth, _as_tar)
     if data.startswith(_PARQUET):
-        return _table(rng, data, pool)
+        return _footer(rng, data) if rng.random() < 0.4 else _table(rng, data, pool)
     if head in {b"{", b"["} and b"\n{" not in data.rstrip():
         return _json(rng, data, pool)
     if b"\n" in data:
@@ -507,6 +507,27 @@ def _table(rng: random.Random, data: bytes, pool: Pool) -> bytes:
     except (pa.ArrowException, TypeError):
         raise _NotRead from None
     return sink.getvalue()
+
+
+def _footer(rng: random.Random, data: bytes) -> bytes:
+    """Change bytes of the Thrift footer of a Parquet file, or repeat or leave out some of it; its length is made to fit."""
+    size = int.from_bytes(data[-8:-4], "little")
+    if not 0 < size <= len(data) - 12:
+        raise _NotRead
+    footer = bytearray(data[-8 - size : -8])
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        at = rng.randrange(len(footer))
+        end = min(at + rng.choice([1, 2, 8, 64]), len(footer))
+        kind = rng.randrange(4)
+        if kind == 0:
+            footer[at] = rng.choice([0, 1, 0x7F, 0x80, 0xFF, footer[at] ^ 1 << rng.randrange(8)])
+        elif kind == 1:  # a number or length of many bytes
+            footer[at : at + 1] = b"\xff" * rng.choice([1, 3, 4, 8]) + b"\x07"
+        elif kind == 2:
+            footer[at:at] = footer[at:end] * rng.choice([1, 2, 500])
+        elif end - at < len(footer):
+            del footer[at:end]
+    return data[: -8 - size] + bytes(footer) + len(footer).to_bytes(4, "little") + data[-4:]
 
 
 # JSON ----------------------------------------------------------------------------------------------------------------

@@ -96,7 +96,7 @@ def test_a_row_that_does_not_fit_is_named(tmp_path: Path) -> None:
             raise MemoryError
         return numbers(batch)
 
-    with pytest.raises(pa.ArrowInvalid, match=r"^row 1 does not fit in 268,435,456 bytes of memory$"):
+    with pytest.raises(pa.ArrowInvalid, match=r"^row 1 does not fit in 201,326,592 bytes of memory$"):
         rows_read(path, full)
     assert tried == [50, 50, 16, 1]
 

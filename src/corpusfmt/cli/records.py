@@ -28,6 +28,7 @@ class Table(StrEnum):
 
     JSONL = "jsonl"
     CSV = "csv"
+    CSV_SAFE = "csv-safe"
     PARQUET = "parquet"
     ARROW = "arrow"
 
@@ -47,7 +48,10 @@ Where = Annotated[
 ]
 Split = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Only records of this split.")]
 Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Only these fields, in this order.")]
-As = Annotated[Table, typer.Option("--format", help="jsonl, csv, parquet or arrow (an IPC stream).")]
+As = Annotated[
+    Table,
+    typer.Option("--format", help="jsonl, csv, csv-safe (no cell is a formula), parquet or arrow (an IPC stream)."),
+]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
 ]

@@ -77,6 +77,8 @@ def check_loading(
             judge_loading(root, documents, judge, look)
     except CorpusfmtError:
         raise
+    except RecursionError:
+        judge.coverage.gap(".", "how it is loaded", "rows are nested too deeply")
     except Exception as error:
         judge.crash("the check of how it is loaded", error)
     return judge

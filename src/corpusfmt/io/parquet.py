@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, BinaryIO, TypeVar
@@ -18,11 +19,16 @@ _LENGTH_BYTES, _MOST_DICTIONARY_BYTES = 4, 64 * 1024
 # A value stored once may occur in every row: if a batch does not fit, this many times fewer rows may.
 _FEWER = 16
 #: Memory of a file in addition to the current batch.
-MOST_MEMORY = 256 * 1024 * 1024
+MOST_MEMORY = 192 * 1024 * 1024
+# Each column takes up to 10 kB of small objects. Arrow aborts the process if one of them does not fit into memory, and
+# reports only buffers that do not.
+MOST_COLUMNS = 10_000
+#: Row groups, and columns with their groups, in a footer.
+_MOST_IN_A_LIST = 2 * MOST_COLUMNS
 
 
 class Table:
-    """An open Parquet file, read page by page with checksums verified.
+    """An open Parquet file, read page by page with checksums verified. Raises `ArrowException`, also for equal names.
 
     With `keep_dictionaries`, columns of few different texts stay dictionaries, as they are stored.
     """
@@ -36,9 +42,19 @@ class Table:
         self._account = Account(path, file=file)
         with bounded_memory(MOST_MEMORY):
             opened = partial(
-                pq.ParquetFile, self._file, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+                pq.ParquetFile,
+                self._file,
+                pre_buffer=False,
+                buffer_size=1 << 20,
+                page_checksum_verification=True,
+                thrift_container_size_limit=_MOST_IN_A_LIST,
             )
             self.file = opened()
+            if (columns := self.file.metadata.num_columns) > MOST_COLUMNS:
+                raise pa.ArrowInvalid(f"{columns:,} columns, expected at most {MOST_COLUMNS:,}")
+            twice = [name for name, count in Counter(self.file.schema_arrow.names).items() if count > 1]
+            if twice:
+                raise pa.ArrowInvalid(f"two columns are called `{twice[0]}`")
             self._kept = self._few_texts() if keep_dictionaries else []
             if self._kept:
                 self.file = opened(metadata=self.file.metadata, read_dictionary=self._kept)
@@ -56,11 +72,13 @@ class Table:
                 for rows, converted in self._from(done, size, columns, convert):
                     done += rows
                     yield converted
+                    del converted  # before the next batch takes memory
             except MemoryError as error:
                 if size == 1:
                     reason = f"row {done + 1:,} does not fit in {MOST_MEMORY:,} bytes of memory"
                     raise self._arrow.ArrowInvalid(reason) from error
                 size = max(size // _FEWER, 1)
+                self._arrow.default_memory_pool().release_unused()  # or the next attempt may take as much again
             else:
                 return
 
@@ -85,6 +103,7 @@ class Table:
                 converted = convert(part)
             self._account.upto(self._file.taken, self._account.read + part.nbytes)
             yield part.num_rows, converted
+            del part, converted
 
     def _few_texts(self) -> list[str]:
         """Return the columns of texts that have a small dictionary in every row group, which all values are taken from."""

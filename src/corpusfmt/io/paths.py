@@ -397,12 +397,12 @@ def folder_at(url: str, *, follow_links: bool = False) -> Entry:
 
 def _named_entry(url: str, *, follow_links: bool) -> Entry | None:
     name = Path(url).name
-    real = os.path.realpath(url)
+    real = _real(url)
     if os.path.isdir(real):  # noqa: PTH112
         found = _local_entry(url, "", printable(name), Root(real, follow_links))
     else:
         folder = os.path.dirname(url)  # noqa: PTH120
-        found = _local_entry(folder, name, "", Root(os.path.realpath(folder), follow_links))
+        found = _local_entry(folder, name, "", Root(_real(folder), follow_links))
     return found and replace(found, url=str(Path(url)))
 
 
@@ -606,7 +606,7 @@ def _local_entry(folder: str, name: str, shown: str, root: Root) -> Entry | None
 
 def _entry_at(url: str, path: str, root: Root) -> Entry | None:
     """Return the entry at a local path, or None; nothing outside of the root is touched."""
-    real = os.path.realpath(url)
+    real = _real(url)
     if not root.holds(real):
         target = _target_of(url)
         reason = f"a link to `{target}`, {_OUTSIDE}" if target else _OUTSIDE
@@ -620,6 +620,13 @@ def _entry_at(url: str, path: str, root: Root) -> Entry | None:
         return Entry(path, url, "other", 0, f"a link to `{target}`, which does not exist", root) if target else None
     except OSError as error:
         return Entry(path, url, "other", 0, reason_of(error), root)
+
+
+def _real(url: str) -> str:
+    try:
+        return os.path.realpath(url)
+    except OSError:  # `readlink` of a link that another process has replaced meanwhile: it is gone, or looked at again
+        return os.path.abspath(url)  # noqa: PTH100
 
 
 def _target_of(url: str) -> str:

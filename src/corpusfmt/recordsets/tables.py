@@ -17,6 +17,8 @@ from corpusfmt.wording import clipped, json_text
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What a cell begins with that spreadsheets run (https://owasp.org/www-community/attacks/CSV_Injection).
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Size of a batch.
 _ROWS, _BYTES = 4096, 16 * 1024 * 1024
 
@@ -28,21 +30,34 @@ def json_lines(_columns: Sequence[Column], records: Iterable[Record], out: Binar
         out.write(json_text(text).encode() + b"\n")
 
 
-def csv_lines(columns: Sequence[Column], records: Iterable[Record], out: BinaryIO) -> None:
-    """Write records as CSV with a header: missing values as empty cells, lists and objects as JSON, bytes as Base64."""
+def csv_lines(
+    columns: Sequence[Column], records: Iterable[Record], out: BinaryIO, *, for_spreadsheets: bool = False
+) -> None:
+    """Write records as CSV with a header: missing values as empty cells, lists and objects as JSON, bytes as Base64.
+
+    With `for_spreadsheets`, texts that a spreadsheet would run as formulas begin with an apostrophe.
+    """
+    cell = _inert_cell if for_spreadsheets else _cell
     row = io.StringIO()
     writer = csv.writer(row, lineterminator="\n")
-    for cells in _rows_of_text([each.name for each in columns], records):
+    for cells in _rows_of_text([each.name for each in columns], records, cell):
         writer.writerow(cells)
         out.write(row.getvalue().encode("utf-8", "backslashreplace"))
         row.seek(0)
         row.truncate()
 
 
-def _rows_of_text(names: Sequence[str], records: Iterable[Record]) -> Iterator[Sequence[str]]:
-    yield names
+def _rows_of_text(
+    names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], str]
+) -> Iterator[Sequence[str]]:
+    yield [cell(name) for name in names]
     for each in records:
-        yield [_cell(value) for value in each.values()]
+        yield [cell(value) for value in each.values()]
+
+
+def _inert_cell(value: Any) -> str:
+    text = _cell(value)
+    return f"'{text}" if isinstance(value, str | bytes) and text.startswith(_FORMULA) else text
 
 
 def _cell(value: Any) -> str:
@@ -91,6 +106,7 @@ def table_of(columns: Sequence[Column], records: Iterable[Record]) -> pa.Table:
 WRITERS: Mapping[str, Callable[[Sequence[Column], Iterable[Record], BinaryIO], None]] = {
     "jsonl": json_lines,
     "csv": csv_lines,
+    "csv-safe": partial(csv_lines, for_spreadsheets=True),
     "parquet": parquet_file,
     "arrow": arrow_stream,
 }

@@ -20,13 +20,16 @@ from corpusfmt.formats.dolma.glance import keys_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import Columns, DolmaFile, lines_of
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
-from corpusfmt.io.keys import FewKeys, KeyWriter, digest_of, repeated_in_batches
+from corpusfmt.io.keys import HASHES_AT_A_TIME, FewKeys, KeyWriter, digest_of, repeated_in_batches
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Location, Problem
 from corpusfmt.rules import Grading, Judge
 
 _FOLDER = "dolma-keys"
+# Different keys in memory. A batch has few more than HASHES_AT_A_TIME, unless somebody chose keys of one hash.
+_MOST_KEYS = 2 * HASHES_AT_A_TIME
 
 key_hash: Callable[[bytes], int] = xxhash.xxh64_intdigest
 
@@ -94,6 +97,8 @@ def judge_repeated(
                 at = Location(shard.files[DOCUMENTS].path, row + 1, record=identity.id)
                 source = identity.source if isinstance(identity.source, str) else ""
                 first = first_with.setdefault(digest_of(source, identity.id), replace(at, record=None))
+                if len(first_with) > _MOST_KEYS:
+                    raise LimitReached("ids were chosen to have equal hashes", "rename the ids of this file", at.path)
                 if first.line != at.line or first.path != at.path:
                     message = f"source `{source}`, id `{at.record}`: also at {first}"
                     hint = "drop one of the two, here and in every attribute set, or give it a unique id"

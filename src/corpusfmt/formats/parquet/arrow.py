@@ -39,11 +39,7 @@ def is_ours(table: Table) -> bool:
 
 
 def readable_columns(table: Table) -> Mapping[str, Any]:
-    """Return the columns that become JSON, each with the type for reading it. Raises `ArrowInvalid` for equal names."""
-    names = table.file.schema_arrow.names
-    if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise pyarrow().ArrowInvalid(f"two columns are called `{twice}`")
+    """Return the columns that become JSON, each with the type for reading it."""
     readable = ((field.name, _readable(field.type)) for field in table.file.schema_arrow)
     return {name: kind for name, kind in readable if kind is not None}
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Sequence
 from datetime import time
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -97,18 +98,16 @@ class Column:
     def add(self, values: Sequence[Any], place: Place) -> None:
         """Add values: None is null."""
         self.rows += len(values)
-        there = [value for value in values if value is not None and value is not ABSENT]
-        missing = len(values) - len(there)
-        if missing:
-            absent = sum(1 for value in values if value is ABSENT)
-            self.absent += absent
-            self.nulls += missing - absent
+        absent, nulls = values.count(ABSENT), values.count(None)
+        self.absent += absent
+        self.nulls += nulls
+        if absent or nulls:
             indices = [index for index, value in enumerate(values) if value is not None and value is not ABSENT]
-            self._add(there, partial(_place_in, indices, place))
+            self._add([values[index] for index in indices], partial(_place_in, indices, place))
         else:
-            self._add(there, place)
+            self._add(values, place)
 
-    def _add(self, values: list[Any], place: Place) -> None:
+    def _add(self, values: Sequence[Any], place: Place) -> None:
         if not values:
             return
         if self._writer is not None:
@@ -126,7 +125,7 @@ class Column:
                 chosen = [index for index, value in enumerate(values) if type(value) is kind]
                 self._of_kind(kind, [values[index] for index in chosen], partial(_place_in, chosen, place))
 
-    def _of_kind(self, kind: type, values: list[Any], place: Place) -> None:
+    def _of_kind(self, kind: type, values: Sequence[Any], place: Place) -> None:
         if kind is str:
             self._texts(values, place)
         elif kind in (int, float):
@@ -138,10 +137,11 @@ class Column:
         elif kind is list:
             if self.items is None:
                 self.items = Column(self.name, above=self)
-            sizes = [index for index, each in enumerate(values) for _ in each]
-            self.items.add([item for each in values for item in each], partial(_place_in, sizes, place))
+            ends = list(accumulate(map(len, values)))
+            items = [item for each in values for item in each]
+            self.items.add(items, lambda index: place(bisect_right(ends, index)))
 
-    def _texts(self, values: list[str], place: Place) -> None:
+    def _texts(self, values: Sequence[str], place: Place) -> None:
         self.spelling.add(values, place)
         if self.is_table and self.spelling.type in ("sc:Integer", "sc:Float"):
             self._measure(list(map(float, values)))
@@ -150,7 +150,7 @@ class Column:
             if len(self.values) > _MOST_VALUES or max(map(len, values)) > _LONGEST_VALUE:
                 self.values = None
 
-    def _measure(self, values: list[Any]) -> None:
+    def _measure(self, values: Sequence[Any]) -> None:
         values = [value for value in values if isfinite(value)]
         if not values:
             return
@@ -159,7 +159,7 @@ class Column:
         self.total += float(sum(values))
         self.numbers += len(values)
 
-    def _objects(self, values: list[dict[str, Any]], place: Place) -> None:
+    def _objects(self, values: Sequence[dict[str, Any]], place: Place) -> None:
         names = list(dict.fromkeys(name for each in values for name in each))
         new = len(set(names) - self.children.keys())
         self.room[0] -= new

@@ -376,8 +376,6 @@ def _of_table(table: Table, entry: Entry, keys: Keys) -> Rows:
     for field in table.file.schema_arrow:
         if not _is_plain(field.type):
             notes.append(f"column `{clipped(field.name)}` is {field.type}")
-        elif field.name in columns:
-            notes.append(f"column `{clipped(field.name)}` occurs twice")
         else:
             columns[field.name] = Column(field.name, keys)
     done = 0
@@ -386,6 +384,7 @@ def _of_table(table: Table, entry: Entry, keys: Keys) -> Rows:
         for name, column in columns.items():
             column.add(part[name], partial(_record_at, entry.path, done))
         done += size
+        del part  # before the next takes memory
     return Rows(columns, done, notes=notes)
 
 
