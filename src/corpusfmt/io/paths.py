@@ -606,7 +606,10 @@ def _local_entry(folder: str, name: str, shown: str, root: Root) -> Entry | None
 
 def _entry_at(url: str, path: str, root: Root) -> Entry | None:
     """Return the entry at a local path, or None; nothing outside of the root is touched."""
-    real = _real(url)
+    try:
+        real = os.path.realpath(url)
+    except OSError as error:  # another process has replaced the link that is being read
+        return Entry(path, url, "other", 0, reason_of(error), root)
     if not root.holds(real):
         target = _target_of(url)
         reason = f"a link to `{target}`, {_OUTSIDE}" if target else _OUTSIDE
@@ -623,9 +626,10 @@ def _entry_at(url: str, path: str, root: Root) -> Entry | None:
 
 
 def _real(url: str) -> str:
+    """Return the real path of what the user named; if a link in it is being replaced, nothing below it counts as inside."""
     try:
         return os.path.realpath(url)
-    except OSError:  # `readlink` of a link that another process has replaced meanwhile: it is gone, or looked at again
+    except OSError:
         return os.path.abspath(url)  # noqa: PTH100
 
 
