@@ -193,16 +193,11 @@ class StorePath(Struct, frozen=True):
                 raise UsageError(str(error).replace(place.url, f"below {self.url}")) from error
 
     def _put(self, source: Path | bytes, *, only_new: bool = False) -> None:
-        from corpusfmt.io.obstores import bucket_of  # noqa: PLC0415 - only stores need it
-
         store, place = self._store()
 
         def attempt() -> None:
             try:
-                bucket = bucket_of(self.scheme, place, store.served)
-                if bucket is not None:
-                    bucket.put(place, source, only_new=only_new)
-                elif isinstance(source, Path):
+                if isinstance(source, Path):
                     store.served.put_file(str(source), place)
                 elif only_new:
                     store.served.pipe_file(place, source, mode="create")
