@@ -345,7 +345,7 @@ def entry_of(url: str, *, follow_links: bool = False, begun: bool = False) -> En
     """Return the entry of a path given by the user, with the root for everything read through it.
 
     The root is the resolved folder, or the folder that contains the name of a file. So the user may name a link to a
-    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, or if a
+    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, `Incomplete` if a
     store does not answer; once work has `begun` there, that is asked for longer, and an `OSError`.
     """
     if is_remote(url):
