@@ -30,6 +30,9 @@ _ORDINARY = (
 _LONG_VALUE = rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`"
 # C0 controls are left out: `json.dumps` has escaped them already.
 _UNSEEN_IN_JSON = rf"(?![\x00-\x1f]){_UNSEEN}"
+# A user with a password, which may contain what a URL must not: a number after a colon is a port.
+_USER = r"(?<=://)(?:([^/?#\s:@]*)(:)[^/?#\s]*@|[^/?#\s@]*@|([^/?#\s@:\[]*):(?!\d{1,5}(?:\W|$))\S*@)"
+_QUERY = r"""([A-Za-z][A-Za-z0-9+.-]*)(://[^\s?#]*)([?#]\S*?)([.,:;)\]'"`]*)(?=\s|$)"""
 # What an unknown name may lack: `-2026`, `-1.1`.
 _VERSION = r"-[\d.]+$"
 
@@ -75,6 +78,25 @@ def meant(name: str, known: Iterable[str]) -> str:
 def plural(count: int, noun: str) -> str:
     """Return a number with its noun: `1 shard`, `2,000 shards`."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def masked(text: str) -> str:
+    """Return text in which no URL has credentials: passwords, and values in queries, which may be signatures, become `***`."""
+    if "://" not in text:
+        return text
+    text = re.sub(_USER, lambda match: f"{match[1]}:***@" if match[2] else "***@", text)
+    return re.sub(_QUERY, _without_values, text)
+
+
+def _without_values(match: re.Match[str]) -> str:
+    scheme, place, tail, end = match.groups()
+    parts = []
+    for part in re.split("([?#&])", tail):
+        name, equals, _ = part.partition("=")
+        # Elsewhere than on the web, a question mark may be a wildcard.
+        is_value = part not in {"", "?", "#", "&"} and scheme.lower() in {"http", "https"}
+        parts.append(f"{name}=***" if equals else "***" if is_value else part)
+    return f"{scheme}{place}{''.join(parts)}{end}"
 
 
 def plain(text: str) -> str:

@@ -78,7 +78,7 @@ def run(data: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 )
 def test_a_store_that_is_down(arguments: tuple[str, ...], data: Path) -> None:
     done = run(data, *arguments)
-    assert (done.returncode, done.stdout) == (2, b"")
+    assert (done.returncode, done.stdout) == (3, b"")
     assert done.stderr.startswith(b"error: ")
     assert SAID in done.stderr.split(b"\n")[0]
     assert b"internal error" not in done.stderr

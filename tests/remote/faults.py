@@ -32,16 +32,13 @@ class Answer(NamedTuple):
 
 
 class Faults:
-    """Which requests fail: shares of all, from a seed. `count` has how many did, by kind, and `writers` which clients have put
-    objects. Objects are listed `late` seconds late.
-    """
+    """Which requests fail: shares of all, from a seed. `count` has how many did, by kind. Objects are listed `late` seconds late."""
 
     def __init__(self, failing: float = 0.1, cut: float = 0.05, seed: int = 1, late: float = 0.0) -> None:
         self.failing = failing
         self.cut = cut
         self.late = late
         self.count: Counter[str] = Counter()
-        self.writers: set[str] = set()
         self._random = random.Random(seed)
         self._lock = threading.Lock()
 
@@ -95,8 +92,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _handle(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if self.command == "PUT":
-            self.failing.writers.add(self.headers.get("User-Agent", "").partition("/")[0])
         kind = self.failing.next()
         if kind in {"500", "503"}:
             self._answer(int(kind), {}, f"<Error><Code>{_CODES[kind]}</Code></Error>".encode())

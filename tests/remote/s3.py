@@ -17,7 +17,6 @@ from remote.faults import Faults, proxy
 from support import LONG_LINE, wet_file, wet_record
 
 BUCKET = "s3://bucket"
-_WITHOUT_OBSTORE = Path(__file__).with_name("without_obstore")
 KILLS = int(os.environ.get("CORPUSFMT_KILLS", "4"))
 SECRET = "not-to-be-printed-0123456789"
 _LANGUAGES = (
@@ -28,10 +27,7 @@ _LANGUAGES = (
 
 
 class Store:
-    """S3 on loopback; `faults` fail what goes through its proxy.
-
-    Every second command runs as if obstore were not installed, so what one begins with either is ended by the other.
-    """
+    """S3 on loopback; `faults` fail what goes through its proxy."""
 
     def __init__(self, port: int, failing: int, faults: Faults) -> None:
         import s3fs
@@ -39,7 +35,6 @@ class Store:
         self._direct = s3fs.S3FileSystem(key="key", secret=SECRET, endpoint_url=f"http://127.0.0.1:{port}")
         self._direct.mkdir("bucket")
         self.faults = faults
-        self.started = 0
         self.environment = os.environ | {
             "AWS_ACCESS_KEY_ID": "key",
             "AWS_SECRET_ACCESS_KEY": SECRET,
@@ -54,9 +49,6 @@ class Store:
         begin = ["-m", "corpusfmt"] if code is None else ["-c", code]
         line = [sys.executable, *begin, *map(str, arguments)]
         environment: dict[str, str] = options.pop("env", self.environment)
-        self.started += 1
-        if self.started % 2 == 0:
-            environment = environment | {"PYTHONPATH": str(_WITHOUT_OBSTORE)}
         folder: Path | None = options.pop("cwd", None)
         pipe = subprocess.PIPE
         return subprocess.Popen(line, env=environment, cwd=folder, stdout=pipe, stderr=pipe, start_new_session=True)

@@ -207,7 +207,7 @@ def test_a_path_that_is_not_in_the_repository(hub: Hub) -> None:
 
 def test_a_hub_that_does_not_answer(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    said = run("validate", ADDRESS, status=2).stderr.decode()
+    said = run("validate", ADDRESS, status=3).stderr.decode()
     assert said.startswith(f"error: cannot read {ADDRESS}: ConnectError: ")
     assert said.endswith("; check the network, the endpoint and the state of the service\n")
     assert said.count("\n") == 1

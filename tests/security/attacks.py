@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +36,8 @@ _MOST_SECONDS = 120
 class Attack:
     """One attack. `make` is given the folder of the attack, where `data` and `outside` are.
 
-    In `command`, `{data}`, `{outside}` and `{out}` stand for absolute paths; the command runs in `cwd`, relative to the
+    In `command`, `{data}`, `{outside}` and `{out}` stand for absolute paths, and `{url}` for the address of the server that
+    `serve` starts; the command runs in `cwd`, relative to the
     folder of the attack. `promise` checks what is particular to this attack, after the promises that hold for all.
     """
 
@@ -53,31 +55,42 @@ class Attack:
     #: Whether opening what is outside is what the user asked for (`--follow-links`).
     may_open_outside: bool = False
     memory: int = MOST_MEMORY
+    #: Whether only `make attacks` runs it, as one of very many of its kind.
+    slow: bool = False
+    #: Serves a store on loopback; yields its host and port, and those of others that the command may ask, too.
+    serve: Callable[[Path], AbstractContextManager[list[str]]] | None = None
     #: Removes, once the command has run, what nobody else could.
     clean: Callable[[Path], None] | None = None
 
     def run(self, folder: Path) -> Outcome:
         """Make the data, run the command, and return all that can be seen of it."""
         try:
-            return self._run(folder)
+            if self.serve is None:
+                return self._run(folder, [])
+            with self.serve(folder) as stores:
+                return self._run(folder, stores)
         finally:
             if self.clean:
                 self.clean(folder)
 
-    def _run(self, folder: Path) -> Outcome:
+    def _run(self, folder: Path, stores: list[str]) -> Outcome:
         for name in ("data", "outside"):
             (folder / name).mkdir()
         self.make(folder)
         before = _digest(folder / "data")
         log = folder / "guard.log"
         paths = {name: str(folder / name) for name in ("data", "outside", "out")}
+        if stores:
+            paths["url"] = f"http://{stores[0]}"
+            paths["host"] = stores[0]
         arguments = [part.format_map(_Kept(paths)) for part in self.command]
         environment = {
             **unmeasured(),
             "CORPUSFMT_GUARD_LOG": str(log),
             "CORPUSFMT_GUARD_FORBIDDEN": os.path.realpath(folder / "outside"),
+            "CORPUSFMT_GUARD_STORES": " ".join(stores),
             "PYTHONPATH": str(GUARD),
-            **self.environment,
+            **{name: value.format_map(_Kept(paths)) for name, value in self.environment.items()},
         }
         try:
             ended = self._start(folder, arguments, environment)

@@ -131,7 +131,7 @@ def attacks() -> list[Attack]:
 @pytest.mark.skipif(sys.platform == "win32", reason="needs process groups and limits of POSIX systems")
 @pytest.mark.parametrize("attack", attacks(), ids=lambda attack: attack.name)
 def test_no_promise_is_broken(attack: Attack, tmp_path: Path) -> None:
-    if attack.name in SLOW and "CORPUSFMT_ATTACKS" not in os.environ:
+    if (attack.slow or attack.name in SLOW) and "CORPUSFMT_ATTACKS" not in os.environ:
         pytest.skip("takes long: CORPUSFMT_ATTACKS is not set")
     outcome = attack.run(tmp_path)
     outcome.keeps_every_promise(attack)

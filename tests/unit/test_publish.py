@@ -15,7 +15,15 @@ from pathlib import Path
 import pytest
 from support import run_cli, tree
 
-from corpusfmt.io.publish import PARTIAL_PREFIX, create_bytes, is_written_in_place, publish, publish_bytes, writing
+from corpusfmt.io.publish import (
+    PARTIAL_PREFIX,
+    create_bytes,
+    is_written_in_place,
+    publish,
+    publish_all,
+    publish_bytes,
+    writing,
+)
 from corpusfmt.model import UsageError
 
 
@@ -195,3 +203,30 @@ def test_a_file_is_created_once(links: bool, tmp_path: Path, monkeypatch: pytest
     create_bytes(tmp_path / "claim", b"first")
     create_bytes(tmp_path / "claim", b"second")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"claim": b"first"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o666])
+def test_the_mode_of_a_replaced_file_stays(mode: int, tmp_path: Path) -> None:
+    for name in ("alone", "aside", "together"):
+        (tmp_path / name).write_bytes(b"before")
+        (tmp_path / name).chmod(mode)
+    publish_bytes(tmp_path / "alone", b"after")
+    (tmp_path / "state").mkdir()
+    publish_bytes(tmp_path / "aside", b"after", aside=tmp_path / "state")
+    (tmp_path / "state" / "partial").write_bytes(b"after")
+    publish_all({tmp_path / "state" / "partial": tmp_path / "together"}, aside=tmp_path / "state")
+    for name in ("alone", "aside", "together"):
+        assert (tmp_path / name).read_bytes() == b"after"
+        assert (tmp_path / name).stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such modes")
+def test_nobody_reads_a_file_that_replaces_a_private_one(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"before")
+    (tmp_path / "file").chmod(0o600)
+    with publish(tmp_path / "file") as file:
+        file.write(b"secret")
+        file.flush()
+        modes = {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    assert modes == {0o600}

@@ -11,6 +11,7 @@ import typer
 
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import say, write
+from corpusfmt.cli.options import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Check, Json, Rule, UsageError
 from corpusfmt.report.explained import address_of
@@ -148,10 +149,13 @@ def formats() -> None:
 
 
 @guarded
-def detect(path: Annotated[str, typer.Argument(metavar="PATH")]) -> None:
+def detect(
+    path: Annotated[str, typer.Argument(metavar="PATH")],
+    follow_links: FollowLinks = False,
+) -> None:
     """Print the format of a path, and the evidence for it."""
     from corpusfmt import formats as registry
     from corpusfmt.io.paths import entry_of
 
-    fmt, detection = registry.detect(entry_of(path))
+    fmt, detection = registry.detect(entry_of(path, follow_links=follow_links))
     say(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")

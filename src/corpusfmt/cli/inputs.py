@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, mention, warn
 from corpusfmt.io.ondisk import Blocks
-from corpusfmt.io.paths import Entry, is_pattern, matching
+from corpusfmt.io.paths import Entry, is_pattern, matching, printable, without_query
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.rules import STOPPED
@@ -65,7 +65,7 @@ def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterato
     for shown, path in given:
         several = is_pattern(path)
         for entry in matching(path, follow_links=follow_links):
-            name = (entry.url if several else shown).rstrip("/")
+            name = printable(without_query(entry.url if several else shown)).rstrip("/")
             yield f"{name}/" if entry.kind == "directory" else name, entry
 
 
@@ -106,8 +106,9 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
     whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
-    if found := {name: commit for _, each in reports for name, commit in each.arguments.get("revisions", {}).items()}:
-        whole.arguments = {"revisions": found}
+    for what in ("revisions", "redirects"):
+        if found := {name: to for _, each in reports for name, to in each.arguments.get(what, {}).items()}:
+            whole.arguments[what] = found
     whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
     whole.shards = Blocks(
         Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)
@@ -133,7 +134,7 @@ def base_of(inputs: Sequence[tuple[str, Entry]]) -> str:
     """Return the base of the paths in a report, relative to the root of the repository or to the working folder."""
     shown, entry = inputs[0]
     if entry.is_remote:
-        return entry.url if entry.kind == "directory" else entry.url.rpartition("/")[0]
+        return (entry if entry.kind == "directory" else entry.folder()).shown
     here = Path.cwd()
     root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
     base = here

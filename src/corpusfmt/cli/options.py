@@ -19,7 +19,17 @@ ConfigFile = Annotated[
         help="Settings in TOML, or none (default: corpusfmt.toml or [tool.corpusfmt] of pyproject.toml in this folder or above).",
     ),
 ]
-FollowLinks = Annotated[bool, typer.Option("--follow-links", help="Follow links that lead out of the input.")]
+FollowLinks = Annotated[
+    bool,
+    typer.Option(
+        "--follow-links",
+        "--follow-redirects",
+        help="Follow links that lead out of the input, and redirections of a web server to others.",
+    ),
+]
+FollowRedirects = Annotated[
+    bool, typer.Option("--follow-redirects", help="Follow redirections of a web server to others.")
+]
 ColumnProfile = Annotated[
     str | None,
     typer.Option(

@@ -37,7 +37,7 @@ from corpusfmt.model import (
 )
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
-from corpusfmt.wording import clipped, clipped_message
+from corpusfmt.wording import clipped, clipped_message, masked
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 
@@ -138,7 +138,7 @@ def explain(finding: Finding, before: str = "") -> None:
 
 def _fail(status: int, *lines: str) -> None:
     for line in lines:
-        warn(clipped_message(line))
+        warn(clipped_message(masked(line)))
     raise Stopped(status)
 
 

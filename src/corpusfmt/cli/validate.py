@@ -134,6 +134,7 @@ def checked(
     from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
     from corpusfmt.engine.sharing import WHOLE
     from corpusfmt.engine.validate import note_sample
+    from corpusfmt.io.paths import printable
     from corpusfmt.report.saved import Baseline
 
     part = part or WHOLE
@@ -162,7 +163,8 @@ def checked(
     whole = one_report(reports, known)
     note_sample(whole, asked.sample, asked.seed)
     profiles = ", ".join(asked.profile)
-    whole.arguments |= {"paths": asked.paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
+    paths = list(map(printable, asked.paths))
+    whole.arguments |= {"paths": paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
     return whole
 
 

@@ -8,7 +8,7 @@ import typer
 
 from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, say
-from corpusfmt.cli.options import MaxTotalBytes, OutputFormat, Reports, Timeout
+from corpusfmt.cli.options import FollowRedirects, MaxTotalBytes, OutputFormat, Reports, Timeout
 from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.seal import TrustConfig
@@ -44,11 +44,13 @@ def command(
     quick: Quick = False,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
+    follow_redirects: FollowRedirects = False,
     jobs: Jobs = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing here changes it
 ) -> None:
     """Check every file of a release against its manifest, and list the files to download again."""
+    from corpusfmt.io.paths import printable
     from corpusfmt.release.verify import verify
     from corpusfmt.report import FOR_TERMINALS
 
@@ -65,9 +67,11 @@ def command(
             quick=quick,
             jobs=jobs,
             limits=limits,
+            follow_redirects=follow_redirects,
             progress=show,
         )
-    found.arguments |= {"paths": [release], "manifest": manifest, "key": key, "quick": quick}
+    manifest, key = (each and printable(each) for each in (manifest, key))
+    found.arguments |= {"paths": [printable(release)], "manifest": manifest, "key": key, "quick": quick}
     if identity is not None:
         found.arguments |= {"identity": identity, "identity-provider": identity_provider, "trust-config": trust_config}
     if resumed := found.results.get("resumed"):

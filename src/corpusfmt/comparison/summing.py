@@ -100,7 +100,7 @@ def _release(side: Side) -> Release:
     for read in side.read:
         left_out.update(read.left_out)
     return Release(
-        side.entry.url,
+        side.entry.shown,
         side.format.name,
         side.version,
         sum(sum(read.counts) for read in side.read),

@@ -237,7 +237,7 @@ def refuse_nested(source: Entry, destination: Place) -> None:
     if isinstance(destination, StorePath):
         outer, inner = sorted((f"{source.url.rstrip('/')}/", f"{destination}/"), key=len)
         if inner.startswith(outer):
-            raise UsageError(f"{source.url} and {destination} contain each other: choose another destination")
+            raise UsageError(f"{source.shown} and {destination} contain each other: choose another destination")
         return
     if source.is_remote:
         return

@@ -81,7 +81,7 @@ def fix(
     """
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
     if entry.is_remote:
-        raise UsageError(f"{entry.url} is remote: copy it, and fix the copy")
+        raise UsageError(f"{entry.shown} is remote: copy it, and fix the copy")
     options = CheckOptions(
         grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
         data=data,

@@ -42,6 +42,7 @@ from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
+from corpusfmt.io.stores import redirected_from
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.manifest.rules import judge_of
@@ -169,7 +170,7 @@ def validate(
         fail_fast=fail_fast,
         cache=cache,
     ).report
-    report.arguments = revision_of(entry.url)
+    report.arguments = revision_of(entry.url) | redirected_from(entry.shown)
     note_sample(report, sample, seed)
     return report
 

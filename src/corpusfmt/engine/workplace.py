@@ -28,7 +28,7 @@ from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
-from corpusfmt.io.stores import StoreFailure, at_once
+from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
 from corpusfmt.model import UsageError
 
 #: Folder in the state for the output of the user's command.
@@ -422,7 +422,7 @@ def _before_work() -> Iterator[None]:
         try:
             yield
         except StoreFailure as error:
-            raise UsageError(str(error)) from error
+            raise before_work_error(str(error), error) from error
 
 
 def state_of(destination: Place, state: str | Path | None = None) -> Place:

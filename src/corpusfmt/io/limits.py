@@ -87,6 +87,8 @@ class Limits(Struct, frozen=True):
         return LimitReached(f"not finished within the --timeout of {self.timeout:g} seconds", "raise --timeout", path)
 
 
+#: The limits of a command whose run has not begun, while it waits for a store.
+AWAITING: ContextVar[Limits | None] = ContextVar("awaiting", default=None)
 DEFAULT_LIMITS = Limits()
 UNLIMITED = Limits(None, guards_processor=False)
 

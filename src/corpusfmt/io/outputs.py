@@ -22,6 +22,7 @@ from corpusfmt.io.stores import (
     StoreFailure,
     StoreFile,
     at_once,
+    before_work_error,
     persistently,
     status_of,
     with_remedy,
@@ -182,7 +183,10 @@ class StorePath(Struct, frozen=True):
             raise self._failure("remove", error) from error
 
     def probe(self) -> None:
-        """Put an object below this prefix and remove it. Raises `UsageError` with the remedy if that is impossible."""
+        """Put an object below this prefix and remove it, or say what to do.
+
+        Raises `UsageError` if that is impossible, `Incomplete` if the store failed.
+        """
         # Always of the same name: one that a kill left is removed by the next.
         place = self / _PROBE
         with at_once():
@@ -190,19 +194,14 @@ class StorePath(Struct, frozen=True):
                 place.write_bytes(b"")
                 place.remove()
             except StoreFailure as error:
-                raise UsageError(str(error).replace(place.url, f"below {self.url}")) from error
+                raise before_work_error(str(error).replace(place.url, f"below {self.url}"), error) from error
 
     def _put(self, source: Path | bytes, *, only_new: bool = False) -> None:
-        from corpusfmt.io.obstores import bucket_of  # noqa: PLC0415 - only stores need it
-
         store, place = self._store()
 
         def attempt() -> None:
             try:
-                bucket = bucket_of(self.scheme, place, store.served)
-                if bucket is not None:
-                    bucket.put(place, source, only_new=only_new)
-                elif isinstance(source, Path):
+                if isinstance(source, Path):
                     store.served.put_file(str(source), place)
                 elif only_new:
                     store.served.pipe_file(place, source, mode="create")

@@ -13,20 +13,30 @@ import os
 import re
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fnmatch import fnmatchcase
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, cast
+from typing import BinaryIO, Literal, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.io.limits import meter
-from corpusfmt.io.stores import VERSION_KEYS, Guarded, refuse_redirection, remedy_for, soon, store_failure, with_remedy
+from corpusfmt.io.limits import AWAITING, TookTooLong, at_most, meter
+from corpusfmt.io.stores import (
+    VERSION_KEYS,
+    Guarded,
+    before_work_error,
+    remedy_for,
+    soon,
+    store_failure,
+    with_remedy,
+)
 from corpusfmt.io.witness import witnessed
-from corpusfmt.model import UsageError
+from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.wording import masked
 
 #: What to do with a URL of what is only read from a disk.
 COPY_HERE = "copy it to this machine"
@@ -42,6 +52,8 @@ _URI = re.compile(f"{_SCHEME}:")
 _HUB = "hf://"
 # In fsspec this separates chained URLs, which may point to any store and to the local disk.
 _CHAIN = "::"
+# The longest wait for a store before any work.
+_MOST_SECONDS = 60
 _CHAINED = f"the name contains `{_CHAIN}`, which fsspec would read as several URLs"
 
 # Virtual file systems of the kernel. Only shared memory has users' data.
@@ -84,7 +96,7 @@ STATE = ".corpusfmt"
 class Root(Struct, frozen=True):
     """The real path of the local folder that the user named; nothing outside is opened unless links are followed.
 
-    Everything below a remote root is remote, and everything below a local one is local, even if a name looks like a URL.
+    The links of a web server are its redirections to another origin. Everything below a remote root is remote, and everything below a local one is local, even if a name looks like a URL.
     If work there has `begun`, its state is not entered, which has several folders and files for each of the output.
     """
 
@@ -105,6 +117,10 @@ class Root(Struct, frozen=True):
 
 
 _STORE = Root(is_remote=True)
+
+
+def _store_root(*, follow_links: bool) -> Root:
+    return Root(follow_links=True, is_remote=True) if follow_links else _STORE
 
 
 class Entry(Struct, frozen=True, gc=False):
@@ -129,6 +145,11 @@ class Entry(Struct, frozen=True, gc=False):
         return self.path.rpartition("/")[0]
 
     @property
+    def shown(self) -> str:
+        """The location as it is printed and saved: without credentials."""
+        return printable(self.url)
+
+    @property
     def is_barred(self) -> bool:
         """Whether the entry exists but must not be read, for `reason`."""
         return self.kind not in ("file", "directory")
@@ -141,7 +162,7 @@ class Entry(Struct, frozen=True, gc=False):
     @property
     def version(self) -> str:
         """The version of the file, as in `version_of`."""
-        return _version(self.url, remote=self.is_remote)
+        return _version(self.url, self.root)
 
     def open(self) -> BinaryIO:
         """Open a file for reading bytes.
@@ -149,17 +170,17 @@ class Entry(Struct, frozen=True, gc=False):
         Raises `OSError` if that is impossible, `OutsideRoot` if it is not allowed, and `PointerFile` for a pointer.
         """
         if self.kind == "outside":
-            raise OutsideRoot(errno.EPERM, self.reason, self.url)
+            raise OutsideRoot(errno.EPERM, self.reason, self.shown)
         if self.is_barred:
-            raise OSError(errno.EINVAL, self.reason, self.url)
+            raise OSError(errno.EINVAL, self.reason, self.shown)
         if self.is_remote:
             return witnessed(self.url, self.path, self._open_object())
         return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))
 
     def _open_object(self) -> BinaryIO:
-        file = _open_remote(self.url)
+        file = _open_remote(self.url, follow_links=self.root.follow_links)
         if 0 < self.size <= _MOST_POINTER_BYTES:
-            if pointer := _pointer(file.read(_MOST_POINTER_BYTES), self.url):
+            if pointer := _pointer(file.read(_MOST_POINTER_BYTES), self.shown):
                 file.close()
                 raise pointer
             file.seek(0)
@@ -196,18 +217,19 @@ class Entry(Struct, frozen=True, gc=False):
         If the path leads out of the root, the entry is the link that does so. Raises `ValueError` for an invalid path.
         """
         if self.is_remote:
-            url = f"{self.url.rstrip('/')}/{name.lstrip('/')}"
-            return _unchained(name, url, _joined(self.path, name)) or _remote_entry(url, _joined(self.path, name))
+            url = _url_below(self.url, name.lstrip("/"))
+            path = _joined(self.path, name)
+            return _unchained(name, url, path) or _remote_entry(url, path, self.root)
         return _local_entry(self.url, _SLASHES.sub("/", name), self.path, self.root)
 
     def unseen(self, name: str) -> Entry:
         """Return the entry at a relative path in a remote folder, without asking the store."""
-        url = f"{self.url.rstrip('/')}/{name}"
+        url = _url_below(self.url, name)
         return _unchained(name, url, name) or Entry(name, url, "file", root=self.root)
 
     def folder(self) -> Entry:
         """Return the parent folder; paths of its content are relative to it."""
-        url = self.url.rpartition("/")[0] if self.is_remote else os.path.dirname(self.url) or "."  # noqa: PTH120
+        url = without_query(self.url).rpartition("/")[0] if self.is_remote else os.path.dirname(self.url) or "."  # noqa: PTH120
         return Entry("", url, "directory", root=self.root)
 
 
@@ -249,8 +271,8 @@ def open_named(path: str) -> BinaryIO:
         return _open_remote(path)
 
 
-def _open_remote(url: str) -> BinaryIO:
-    store, place = store_of(url)
+def _open_remote(url: str, *, follow_links: bool = False) -> BinaryIO:
+    store, place = store_of(url, follow_links=follow_links)
     return cast("BinaryIO", store.opened(place, printable(url)))
 
 
@@ -273,33 +295,35 @@ def refuse_remote(path: str | Path, what: str, remedy: str = "write to one, then
         raise UsageError(f"{what} is `{printable(shown)}`, expected a local path: {remedy}")
 
 
-def store_of(url: str) -> tuple[Guarded, str]:
-    """Return the file system that serves a remote path, and the path there. Raises `UsageError` if there is none."""
+def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
+    """Return the file system that serves a remote path, and the path there. Raises `UsageError` if there is none.
+
+    `follow_links` lets a web server redirect to others.
+    """
     import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
 
     _quiet_loggers()
     try:
-        filesystem, path = fsspec.core.url_to_fs(url, **_options_for(url))
+        protocol = url.partition("://")[0].rpartition(_CHAIN)[2]
+        if protocol not in _WEB:
+            filesystem, path = fsspec.core.url_to_fs(url)
+        else:
+            from corpusfmt.io import web  # noqa: PLC0415 - an extra
+
+            client = web.anywhere if follow_links else web.within_origin
+            if _CHAIN in url:
+                filesystem, path = fsspec.core.url_to_fs(url, **{protocol: {"get_client": client}})
+            else:
+                filesystem, path = web.Web(get_client=client), url
     except ImportError as error:
         extra = _EXTRAS.get(url.partition("://")[0])
         help_ = f"run `pip install 'corpusfmt[{extra}]'`" if extra else "install it"
         raise UsageError(f"{printable(url)} needs a missing package ({error}): {help_}") from error
     except ValueError as error:
-        raise UsageError(f"{printable(url)}: {error}") from error
+        raise UsageError(f"{printable(url)}: {masked(str(error))}") from error
     except Exception as error:
         raise store_failure(error) from error
     return Guarded(filesystem), path
-
-
-def _options_for(url: str) -> dict[str, Any]:
-    """Return the options of a web server's file system, by which a redirection to nowhere is no empty file."""
-    protocol = url.partition("://")[0].rpartition(_CHAIN)[2]
-    if protocol not in _WEB:
-        return {}
-    from fsspec.config import conf  # noqa: PLC0415 - slow to import, and rarely needed
-
-    users = conf.get(protocol, {}).get("client_kwargs", {})
-    return {protocol: {"client_kwargs": {"raise_for_status": refuse_redirection} | users}}
 
 
 def _quiet_loggers() -> None:
@@ -321,12 +345,14 @@ def entry_of(url: str, *, follow_links: bool = False, begun: bool = False) -> En
     """Return the entry of a path given by the user, with the root for everything read through it.
 
     The root is the resolved folder, or the folder that contains the name of a file. So the user may name a link to a
-    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, or if a
+    folder, while a link to a file elsewhere is followed only on request. Raises `UsageError` if nothing exists there, `Incomplete` if a
     store does not answer; once work has `begun` there, that is asked for longer, and an `OSError`.
     """
     if is_remote(url):
         with nullcontext() if begun else before_work(url):
-            found = _remote_entry(_pinned(url), url.rstrip("/").rpartition("/")[2])
+            pinned = _pinned(url)
+            root = _store_root(follow_links=follow_links)
+            found = _remote_entry(pinned, printable(without_query(url)).rstrip("/").rpartition("/")[2], root)
     else:
         url = local_path(url)
         found = _named_entry(url, follow_links=follow_links)
@@ -354,17 +380,24 @@ def nothing_at(url: str, said: str = "") -> UsageError:
 
 @contextmanager
 def before_work(url: str) -> Iterator[None]:
-    """Raise `UsageError` with a remedy for a store that does not answer soon, or has nothing there."""
+    """Raise `UsageError` if there is nothing at a place in a store, `Incomplete` if the store does not answer soon, with a remedy."""
+    limits = AWAITING.get()
+    left = None if limits is None or limits.ends is None else max(limits.ends - time.time(), 1e-3)
     try:
-        with soon():
+        with soon(), at_most(_MOST_SECONDS if left is None else min(left, _MOST_SECONDS)):
             yield
+    except TookTooLong:
+        if limits is not None and left is not None and left < _MOST_SECONDS:
+            raise limits.late(printable(url)) from None
+        said = f"no whole answer within {_MOST_SECONDS} seconds; check the network, the endpoint and the state of the service"
+        raise Incomplete(f"cannot read {printable(url)}: {said}") from None
     except FileNotFoundError as error:
         raise nothing_at(url) from error
     except OSError as error:
         said = str(error)
         if not said.startswith("cannot "):
             said = f"cannot read {printable(url)}: {with_remedy(url.partition('://')[0], error)}"
-        raise UsageError(said) from error
+        raise before_work_error(said, error) from error
 
 
 #: No local copies.
@@ -390,7 +423,7 @@ def copies(maps: Mapping[str, str | Path], *, follow_links: bool = False) -> dic
 def folder_at(url: str, *, follow_links: bool = False) -> Entry:
     """Return a folder as a root, even if it does not exist; paths of its content are relative to it."""
     if is_remote(url):
-        return Entry("", _pinned(url), "directory", root=_STORE)
+        return Entry("", _pinned(url), "directory", root=_store_root(follow_links=follow_links))
     url = local_path(url)
     return Entry("", url, "directory", root=Root(os.path.realpath(url), follow_links))
 
@@ -435,9 +468,9 @@ def matching(pattern: str, *, follow_links: bool = False) -> list[Entry]:
         return [entry_of(pattern, follow_links=follow_links)]
     if is_remote(pattern):
         with before_work(pattern):
-            filesystem, path = store_of(_pinned(pattern))
+            filesystem, path = store_of(_pinned(pattern), follow_links=follow_links)
             urls = [filesystem.unstrip_protocol(name) for name in sorted(filesystem.glob(path))]
-        matches = [_unchained(url, url, url) or entry_of(url) for url in urls]
+        matches = [_unchained(url, url, printable(url)) or entry_of(url, follow_links=follow_links) for url in urls]
     else:
         matches = list(_matching_locally(local_path(pattern), follow_links=follow_links))
     if not matches:
@@ -492,15 +525,15 @@ def version_of(url: str) -> str:
 
     The ctime cannot be set back, while copying with times preserves the mtime. Empty if there is none.
     """
-    return _version(url, remote=is_remote(url))
+    return _version(url, _STORE if is_remote(url) else Root())
 
 
-def _version(url: str, *, remote: bool) -> str:
+def _version(url: str, root: Root) -> str:
     try:
-        if not remote:
+        if not root.is_remote:
             status = Path(url).stat()
             return f"{status.st_ino}-{status.st_mtime_ns}-{status.st_ctime_ns}"
-        filesystem, path = store_of(url)
+        filesystem, path = store_of(url, follow_links=root.follow_links)
         facts = filesystem.info(path)
     except OSError:
         return ""
@@ -519,7 +552,7 @@ def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bo
     are entered. Raises `LimitReached` if the time is up.
     """
     if folder.is_remote:
-        yield from _walk_remote(folder.url, depth)
+        yield from _walk_remote(folder.url, depth, folder.root)
         return
     seen: set[tuple[int, int, bool]] = set()
     levels = [_children(folder.url, "", folder.root, seen)]
@@ -666,41 +699,52 @@ def _unchained(name: str, url: str, path: str) -> Entry | None:
     return Entry(path, url, "other", 0, _CHAINED, _STORE) if _CHAIN in name else None
 
 
-def _remote_entry(url: str, path: str) -> Entry | None:
-    filesystem, place = store_of(url)
+def without_query(url: str) -> str:
+    """Return a URL without the query of a web server's, which may be a signature and is not part of a name."""
+    return re.split("[?#]", url, maxsplit=1)[0] if url.partition("://")[0] in _WEB else url
+
+
+def _url_below(url: str, name: str) -> str:
+    place = without_query(url)
+    return f"{place.rstrip('/')}/{name}{url[len(place) :]}"
+
+
+def _remote_entry(url: str, path: str, root: Root) -> Entry | None:
+    filesystem, place = store_of(url, follow_links=root.follow_links)
     # On Google's, `isdir` asks for `info`, and says no if nobody answers.
     if not url.startswith(("gs://", "gcs://")) and filesystem.isdir(place):
-        return Entry(path, url, "directory", root=_STORE)
+        return Entry(path, url, "directory", root=root)
     try:
         facts = filesystem.info(place)
     except FileNotFoundError:
         return None
     known: dict[str, EntryKind] = {"file": "file", "directory": "directory"}
     kind = known.get(facts["type"])
-    return Entry(path, url, kind, facts.get("size") or 0, root=_STORE) if kind else None
+    return Entry(path, url, kind, facts.get("size") or 0, root=root) if kind else None
 
 
-def _walk_remote(root: str, depth: int | None) -> Iterator[Entry]:
-    filesystem, base = store_of(root)
-    if not root.startswith(_HUB):  # a commit stays as it is
+def _walk_remote(url: str, depth: int | None, root: Root) -> Iterator[Entry]:
+    filesystem, base = store_of(url, follow_links=root.follow_links)
+    if not url.startswith(_HUB):  # a commit stays as it is
         filesystem.invalidate_cache()  # workers may have written there
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
+    above = len(without_query(base))
     for name in sorted(found):
-        path = name[len(base) :].strip("/")
+        path = name[above:].strip("/")
         if path:
             kind: EntryKind = "directory" if found[name]["type"] == "directory" else "file"
-            url, size = filesystem.unstrip_protocol(name), found[name].get("size") or 0
-            yield _unchained(path, url, path) or Entry(path, url, kind, size, root=_STORE)
+            at, size = filesystem.unstrip_protocol(name), found[name].get("size") or 0
+            yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root)
 
 
 def printable(name: str) -> str:
-    """Return a path with bytes that are not UTF-8 escaped."""
-    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    """Return a path or URL as text to print or save: bytes that are not UTF-8 are escaped, credentials masked."""
+    return masked(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
 
 
 def reason_of(error: OSError) -> str:
     """Return the reason of a failure, without the path, which the caller prints."""
-    return error.strerror or f"{type(error).__name__}: {error}".removesuffix(": ")
+    return masked(error.strerror or f"{type(error).__name__}: {error}".removesuffix(": "))
 
 
 def is_hidden(path: str) -> bool:

@@ -15,7 +15,7 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -40,7 +40,7 @@ _CHECKSUM_DIGITS = 16
 def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> Iterator[BinaryIO]:
     """Open a file that takes its final name only when the block ends without an exception.
 
-    Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: the target's
+    An earlier file is replaced, and its mode kept. Raises `UsageError` for a target that is a link. `aside` is the folder for the unfinished file (default: the target's
     folder, or the system's for temporary files if the target is in a store); it must be on the file system of a local
     target, and its list records the target. `sync` is what outlasts a power failure: the file under its name, or only its
     `data` if the name is there, or not even that, for files that are checked before use and made anew. A run whose state is
@@ -60,6 +60,7 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     partial = folder / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
     try:
         with writing(target), partial.open("xb") as file:
+            _keep_mode(partial, target)
             yield file
             file.flush()
             if sync != "none":
@@ -74,6 +75,12 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
+
+
+def _keep_mode(partial: Path, target: Path) -> None:
+    """Give a file the mode of the one that it will replace, if there is one: what others may not read stays so."""
+    with suppress(FileNotFoundError):
+        partial.chmod(stat.S_IMODE(target.stat().st_mode))
 
 
 @contextmanager
@@ -227,6 +234,7 @@ def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
             partial.unlink()
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
+            _keep_mode(partial, target)
             partial.replace(target)
             folders.add(target.parent)
     for folder in folders:

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any, Self, TypeVar
 
-from corpusfmt.model import UsageError
-from corpusfmt.wording import plain
+from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
+from corpusfmt.wording import masked, plain
 
 T = TypeVar("T")
 
@@ -33,6 +33,7 @@ _MOST: ContextVar[int | None] = ContextVar("most", default=None)
 # Some libraries repeat requests for half a minute by themselves.
 _SOON_SECONDS = 10.0
 _ENDS: ContextVar[float | None] = ContextVar("ends", default=None)
+_SKIPPED_BYTES = 1 << 20
 # A single failure is common in a large store; from this one on, the user should know.
 _WORTH_A_WARNING = 3
 
@@ -50,8 +51,11 @@ _PASSING_NAMES = {
     *("NetworkError", "RemoteProtocolError", "TimeoutException", "IncompleteRead", "FSTimeoutError", "gaierror"),
 }
 
+# The cause of what aiohttp raises, with a status of its own, for what is no answer of HTTP.
+_NO_ANSWER = "HttpProcessingError"
+
 # What a server does that sends clients in circles, or to another place of which it says nothing.
-_REDIRECTED = {"TooManyRedirects", "RecursionError"}
+_REDIRECTED = {"TooManyRedirects", "RecursionError", "NonHttpUrlRedirectClientError", "InvalidUrlRedirectClientError"}
 _LEADS_ELSEWHERE = "its address only leads elsewhere"
 
 #: What to do without credentials, by scheme.
@@ -66,6 +70,17 @@ _NO_CREDENTIALS = {
     *("DefaultCredentialsError", "RefreshError", "LocalTokenNotFoundError", "TokenRetrievalError"),
 }
 _MISSING = {"RepositoryNotFoundError", "NoSuchBucket"}
+
+
+#: Where web servers redirected this process to, by the address that was asked for; without credentials.
+REDIRECTED: dict[str, str] = {}
+
+
+def redirected_from(shown: str) -> dict[str, dict[str, str]]:
+    """Return what a report says of redirections from a place to other servers, nothing if there were none."""
+    place = re.sub("(?<=://)[^/]*@", "", shown)
+    found = {asked: there for asked, there in REDIRECTED.items() if asked.startswith(place)}
+    return {"redirects": found} if found else {}
 
 
 class StoreFailure(OSError):
@@ -86,11 +101,29 @@ class CutShort(OSError):
     """A store sent fewer bytes than the object has."""
 
 
+class Elsewhere(Exception):
+    """A web server redirects to another origin."""
+
+
+class BadAnswer(Exception):
+    """An answer cannot be used, and the same request would give it again."""
+
+
+class TooLarge(BadAnswer):
+    """An answer has more bytes or names than can be read."""
+
+
+class Encoded(BadAnswer):
+    """An answer is in an encoding that was not asked for."""
+
+
 def store_failure(error: Exception) -> OSError:
     """Return a library's exception as an `OSError`, because it is a failure of the network or store, not a bug."""
     is_answer = getattr(error, "response", None) is not None
     if isinstance(error, OSError) and not is_answer:
         return error
+    if isinstance(error, Elsewhere | BadAnswer):
+        return StoreFailure(errno.EIO, str(error))
     return StoreFailure(errno.EIO, _LEADS_ELSEWHERE if _is_redirected(error) else one_line(error))
 
 
@@ -98,9 +131,19 @@ _QUERY = re.compile(r"""(?<=\S)\?[^\s"'<>]+""")
 
 
 def one_line(error: BaseException) -> str:
-    """Return the type and message of an exception as one line, without queries of URLs, which may be signatures."""
+    """Return the type and message of an exception as one line, without queries and credentials of URLs."""
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    return _QUERY.sub("", said)
+    return masked(_QUERY.sub("", said))
+
+
+def before_work_error(said: str, error: BaseException) -> UsageError | Incomplete:
+    """Return the error of a command that cannot begin: the user asked for what is not there, or the store is at fault."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if may_pass(cause) or isinstance(cause, BadAnswer) or (status_of(cause) or 0) >= 500:
+            return Incomplete(said)
+        cause = cause.__cause__
+    return UsageError(said)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -121,6 +164,8 @@ def may_pass(error: BaseException) -> bool:
     status = status_of(error)
     if _is_redirected(error):
         return False
+    if _NO_ANSWER in {each.__name__ for each in type(error.__cause__).__mro__}:
+        return True
     if status is not None and 400 <= status < 600:
         return status in _PASSING_STATUSES
     if isinstance(error, ConnectionError | TimeoutError | CutShort):
@@ -152,7 +197,7 @@ def remedy_for(scheme: str, error: BaseException) -> str:
 
 def with_remedy(scheme: str, error: OSError) -> str:
     """Return the reason of a failure of a store, with what the user can do about it, if that is known."""
-    said = error.strerror or str(error) or type(error).__name__
+    said = masked(error.strerror or str(error) or type(error).__name__)
     # One library's exception may be the cause of another's, and only one of them says what it stands for.
     remedy = (error.__cause__ and remedy_for(scheme, error.__cause__)) or remedy_for(scheme, error)
     return f"{said.removesuffix('.')}; {remedy}" if remedy and remedy not in said else said
@@ -217,6 +262,8 @@ def persistently(what: str, call: Callable[[], T]) -> T:
         began = time.monotonic()
         try:
             return call()
+        except CorpusfmtError:  # the time is up
+            raise
         except Exception as error:
             failure = store_failure(error)
             ends, now = _ENDS.get(), time.monotonic()
@@ -239,7 +286,7 @@ def _pause(what: str, failure: OSError, repeat: int, most: int) -> None:
     level = logging.WARNING if repeat >= _WORTH_A_WARNING and _ENDS.get() is None else logging.INFO
     log = logging.getLogger("corpusfmt")
     # A store chooses the names of its objects and what it answers.
-    told, said = plain(what), plain(str(failure))
+    told, said = plain(masked(what)), plain(masked(str(failure)))
     log.log(level, "%s failed (%s), repeated in %.1f s (%d of %d)", told, said, pause, repeat, most)
     time.sleep(pause)
 
@@ -262,14 +309,18 @@ class Guarded:
 
     def opened(self, path: str, url: str) -> StoreFile:
         """Open a file for reading bytes; its URL is for messages."""
-        return StoreFile(lambda: self.served.open(path, "rb"), url)
+        return StoreFile(partial(self.served.open, path, "rb"), url)
 
 
 class StoreFile:
-    """An object opened for reading. After a failure, or fewer bytes than it has, reading continues where it was."""
+    """An object opened for reading. After a failure, or fewer bytes than it has, reading continues where it was.
 
-    def __init__(self, open_object: Callable[[], Any], url: str) -> None:
+    Of a web server that does not give parts of a file, it is read from the start again.
+    """
+
+    def __init__(self, open_object: Callable[..., Any], url: str) -> None:
         self._open = open_object
+        self._is_stream = False
         self._url = url
         self._file = self._persistently("open", open_object)
         self._is_whole = True
@@ -314,7 +365,10 @@ class StoreFile:
             return self._position
         start = (0, self._position, self.size or 0)[whence]
         self._position = max(0, start + offset)
-        self._local(lambda: self._file.seek(self._position))
+        if self._is_stream:
+            self._is_whole = False
+        else:
+            self._local(lambda: self._file.seek(self._position))
         return self._position
 
     def tell(self) -> int:
@@ -330,7 +384,14 @@ class StoreFile:
         if not self._is_whole:
             self._reopen()
         self._is_whole = False
-        data: bytes = self._file.read(size)
+        try:
+            data: bytes = self._file.read(size)
+        except ValueError:  # what fsspec raises without parts
+            if self._is_stream or self._file.closed:
+                raise
+            self._is_stream = True
+            self._reopen()
+            data = self._file.read(size)
         if not data and size and self.size is not None and self._position < self.size:
             raise CutShort(errno.EIO, f"{self._position:,} of {self.size:,} bytes arrived")
         self._is_whole = True
@@ -339,10 +400,15 @@ class StoreFile:
 
     def _reopen(self) -> None:
         self.close()
-        self._file = self._open()
+        # Without blocks, fsspec reads on.
+        self._file = self._open(block_size=0) if self._is_stream else self._open()
         if _version_of(self._file) != self._version:
             raise StoreFailure(errno.ESTALE, "it changed while it was read")
-        if self._position:
+        if self._is_stream:
+            left = self._position
+            while left and (skipped := self._file.read(min(left, _SKIPPED_BYTES))):
+                left -= len(skipped)
+        elif self._position:
             self._local(lambda: self._file.seek(self._position))
         self._is_whole = True
 

@@ -20,10 +20,11 @@ from corpusfmt.engine.release import Unread, report_unread, unread_because
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, each_ended, now, run_tasks
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter
+from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter, limited
 from corpusfmt.io.ondisk import Blocks, ByName, in_order, joined
 from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at
 from corpusfmt.io.revisions import revision_of
+from corpusfmt.io.stores import redirected_from
 from corpusfmt.manifest.claims import check_claims, check_folder
 from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
 from corpusfmt.manifest.model import NAME, Manifest, by_bytes
@@ -48,6 +49,7 @@ def verify(
     quick: bool = False,
     jobs: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    follow_redirects: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Compare a release, in a folder or a store, with its manifest; every file is read, or with `quick` none.
@@ -57,17 +59,18 @@ def verify(
     `identity_provider`, a URL, vouches for; `trust_config` names an instance of sigstore other than the public one. An
     interrupted run continues where it stopped: unchanged files are not read again. `results` of the report lists the files
     to fetch again: those that differ from the manifest, or from what the owner of `key` or `identity` signed.
+    `follow_redirects` lets a web server redirect to another.
     Raises `UsageError` if there is no manifest or for another kind of key, `Incomplete` if
     sigstore cannot be reached.
     """
     started = now()
     limits = limits.begun()
-    root = _root(str(path))
+    root = _root(str(path), follow_links=follow_redirects)
     owner = _owner(key, identity, identity_provider, trust_config)
     judge = Judge(RULES, Grading(), version="", path=NAME)
     coverage = Coverage(sampled=quick)
     report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
-    with within_limits(judge, "."):
+    with within_limits(judge, "."), limited(limits.of_own_files):
         found = _manifest(root, manifest, judge)
         if found is not None:
             report.format, report.version = found.head.format or "release", found.head.version
@@ -80,6 +83,7 @@ def verify(
                 report.results["signed"] = [name for name in signed if name not in claims.wrong]
                 wrong = {path for name in signed for path in claims.wrong.get(name, ())}
                 report.results["fetch"] = by_bytes(wrong.union(report.results["fetch"]))
+    report.arguments |= redirected_from(root.shown)
     coverage.add(judge.coverage)
     report.started, report.finished = started, now()
     return report
@@ -99,9 +103,9 @@ def _owner(
     return identity_of(identity, provider, trust_config)
 
 
-def _root(path: str) -> Entry:
+def _root(path: str, *, follow_links: bool) -> Entry:
     if is_remote(path):
-        return folder_at(path)
+        return folder_at(path, follow_links=follow_links)
     root = entry_of(path)
     if root.kind != "directory":
         raise UsageError(f"{path} is not a folder: name the folder of a release")
@@ -110,11 +114,12 @@ def _root(path: str) -> Entry:
 
 def _manifest(root: Entry, named: str | Path | None, judge: Judge) -> Manifest | None:
     if named is not None:
-        return read_manifest(entry_of(str(named)), judge, Path(named).name)
+        elsewhere = entry_of(str(named))
+        return read_manifest(elsewhere, judge, elsewhere.name)
     with before_work(root.url):
         entry = root.child(NAME)
     if entry is None:
-        said = f"no {NAME} in {root.url}: name one with --manifest, or write it with `corpusfmt seal`"
+        said = f"no {NAME} in {root.shown}: name one with --manifest, or write it with `corpusfmt seal`"
         raise nothing_at(root.url, said)
     return read_manifest(entry, judge)
 

@@ -17,6 +17,7 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.paths import printable
 from corpusfmt.io.publish import output_at
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import UsageError
@@ -99,7 +100,7 @@ def stats(
         counted = Counted(none)
         for each in part.results(Work(run, parts, none, used), results):
             counted.merge(each)
-        found = _statistics(corpus, str(path), counted, asked)
+        found = _statistics(corpus, printable(str(path)), counted, asked)
         found.tokenizer = used
         if not part.judges:
             return found

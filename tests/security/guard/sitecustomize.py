@@ -24,6 +24,13 @@ def _address(arguments: tuple[object, ...]) -> object:
     return arguments[1] if len(arguments) > 1 else arguments[0]
 
 
+def _is_named(event: str, arguments: tuple[object, ...]) -> bool:
+    """Return whether a connection is to a store that the user named."""
+    place = arguments[1] if event == "socket.connect" else arguments[:2]
+    text = ":".join(map(str, place[:2])) if isinstance(place, tuple) else ""
+    return text in os.environ.get("CORPUSFMT_GUARD_STORES", "").split()
+
+
 _REAL: dict[bytes, bytes] = {}
 
 
@@ -44,6 +51,8 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         forbidden = os.environ.get(_FORBIDDEN)  # a server of forks has none
         if forbidden and _real(os.fsencode(arguments[0])).startswith(os.fsencode(forbidden)):
             _note(f"open {os.fsdecode(arguments[0])}")
+    elif event in _NETWORK and _is_named(event, arguments):
+        pass
     elif event in _NETWORK and not isinstance(_address(arguments), (str, bytes)):
         # A local socket, as multiprocessing uses, has a path for an address.
         _note(f"{event} {_address(arguments)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -65,11 +66,19 @@ class Arrival(Struct, frozen=True, gc=False):
 
 def arrival_of(entry: Entry) -> Arrival:
     """Return an existing input with its current version; a barred one is not touched."""
-    key = printable(entry.url if entry.is_remote else os.path.abspath(entry.url))  # noqa: PTH100 - symbolic links stay as they are
+    key = _key_at(entry.url) if entry.is_remote else printable(os.path.abspath(entry.url))  # noqa: PTH100 - symbolic links stay as they are
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
         return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
     return Arrival(Input(entry.path, key, entry.size, entry.version), entry)
+
+
+def _key_at(url: str) -> str:
+    """Return the key of an input in a store. It is kept with the state, so that it has no credentials, which differ nevertheless."""
+    shown = printable(url)
+    return (
+        shown if shown == url else f"{shown} {hashlib.sha256(url.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+    )
 
 
 class Arrivals:
@@ -126,7 +135,7 @@ def _there(entry: Entry) -> Iterator[Arrival]:
         is_empty = False
         yield arrival_of(each)
     if is_empty:
-        raise UsageError(f"{printable(entry.url)} contains no WET file (*.warc.wet.gz, *.warc.wet)")
+        raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet)")
 
 
 def wet_files(folder: Entry) -> Iterator[Entry]:
@@ -155,12 +164,16 @@ def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[A
         if folder.is_remote:
             below = line.removeprefix(root.rstrip("/") + "/")
             if is_url(below) or ".." in below.split("/"):
-                raise UsageError(f"{printable(path)} names {line}, which is not below {root}: add --base")
+                raise UsageError(
+                    f"{printable(path)} names {printable(line)}, which is not below {printable(root)}: add --base"
+                )
             # One request per file, for some 90,000 files, would take an hour before the first is read.
             entry = folder.unseen(below.lstrip("/"))
-            yield arrival_of(entry) if entry.is_barred else Arrival(Input(entry.path, entry.url), entry)
+            yield arrival_of(entry) if entry.is_barred else Arrival(Input(entry.path, _key_at(entry.url)), entry)
         elif is_url(line):
-            raise UsageError(f"{printable(path)} names {line}, which is not below {root}: add --base")
+            raise UsageError(
+                f"{printable(path)} names {printable(line)}, which is not below {printable(root)}: add --base"
+            )
         else:
             url = str(Path(root) / line)
             found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT), root=folder.root)
