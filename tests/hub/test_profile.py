@@ -247,3 +247,58 @@ def test_what_is_written_is_valid(tmp_path: Path) -> None:
     for target in ("dolma", "jsonl", "parquet"):
         corpusfmt.convert(tmp_path / "s", tmp_path / target, to=target, source_name="web", on_loss="allow")
         assert found(tmp_path / target) == []
+
+
+def hints(root: Path) -> list[str]:
+    return [each.hint for each in corpusfmt.validate(root, profile="hub").findings if each.code == "HUB202"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        (pa.array([None]), pa.array(["a"]), "write `string` in `a.parquet` (all its values are null)"),
+        (
+            pa.array([[]], pa.list_(pa.null())),
+            pa.array([["a"]]),
+            "write `string` in `a.parquet` (all its lists are empty)",
+        ),
+        (
+            pa.array([{"k": None}]),
+            pa.array([{"k": {"n": 1}}]),
+            "write `struct<n>` in `a.parquet` (all its values are null)",
+        ),
+        (
+            pa.array([{"k": 1}]),
+            pa.array([{"k": 1, "new": 2}]),
+            "add the key `new` to `x` in `a.parquet`, null where it has no value",
+        ),
+    ],
+)
+def test_the_repair_of_a_table_keeps_all_values(first: Any, second: Any, hint: str, tmp_path: Path) -> None:
+    text = ("text", pa.array(["a"]))
+    table(tmp_path / "a.parquet", text, ("x", first))
+    table(tmp_path / "b.parquet", text, ("x", second))
+    assert hints(tmp_path) == [hint]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        (None, "a", "declare `x` as `string` in `dataset_info` of the card (in `a.jsonl` all its values are null)"),
+        (
+            [],
+            [1.5],
+            "declare `x[]` as `double` in `dataset_info` of the card (in `a.jsonl` all its lists are empty)",
+        ),
+        (
+            {"k": None},
+            {"k": "a"},
+            "declare `x.k` as `string` in `dataset_info` of the card (in `a.jsonl` all its values are null)",
+        ),
+        ({"k": 1}, {"k": 1, "new": 2}, "declare `x` as `json` in `dataset_info` of the card"),
+    ],
+)
+def test_the_repair_of_json_lines_keeps_all_values(first: Any, second: Any, hint: str, tmp_path: Path) -> None:
+    for name, value in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": "a", "x": value}) + "\n")
+    assert hints(tmp_path) == [hint]

@@ -271,7 +271,20 @@ def _problem(path: str, found: Misfit, table: Table, looked: Mapping[str, Looked
         hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
         if table.features is not None:
             hint = f"declare another type of `{top}` in `dataset_info` of the card"
+        elif found.wanted or found.added:
+            hint = _completed(found, top, by, is_table=path.endswith(".parquet"))
     return Problem(message, Location(path), found.hint or hint)
+
+
+def _completed(found: Misfit, top: str, by: str, *, is_table: bool) -> str:
+    """Return how values are kept of which the first file, `by`, has only nulls, or objects without one of their keys."""
+    if found.added:
+        in_table = f"add the key `{found.added}` to `{found.column}` in {by}, null where it has no value"
+        return in_table if is_table else f"declare `{top}` as `json` in `dataset_info` of the card"
+    there = "all its lists are empty" if found.column.endswith("[]") else "all its values are null"
+    if is_table:
+        return f"write `{found.wanted}` in {by} ({there})"
+    return f"declare `{found.column}` as `{found.wanted}` in `dataset_info` of the card (in {by} {there})"
 
 
 def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> None:

@@ -91,7 +91,8 @@ TYPE_DIFFERS = RULES.finding(
 
     Why: `load_dataset` fails, or silently changes the values: digits become numbers, numbers become text.
     Example: `null` in the whole first file, text in the second; `1`, then `2.5`; `1`, then `"02"`; objects with another key.
-    Fix: declare the type in `dataset_info` of the card (`json` for values of several types), or write one type.
+    Fix: declare the type in `dataset_info` of the card (`json` for values of several types, or for objects whose keys differ), or
+    write one type. Where the first file has only nulls, write there the type of the other values: no value is to be dropped.
     """,
     spec=_SPEC,
 )
