@@ -154,7 +154,7 @@ DOUBLE_ENCODED = GENERAL.finding(
 
 EMPTY_TEXT = GENERAL.finding(
     "GEN203",
-    "empty-text",
+    "text-empty",
     """All texts of a file are empty strings. Some empty texts among others are an info, with their number.
 
     Why: a step before lost the texts, or read them from the wrong field. Some tools stop at a single empty text, such as the

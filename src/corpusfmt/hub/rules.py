@@ -136,6 +136,19 @@ KEY_MISSING = RULES.finding(
     spec=_SPEC,
 )
 
+TEXT_SPLIT = RULES.finding(
+    "HUB206",
+    "text-split",
+    """A text becomes several rows, because a carriage return in it follows another line end. Reported once for each file.
+
+    Why: for `datasets`, CR, LF and CR LF all end a line, and an empty line ends a paragraph: rows are not documents, and all later
+    pairs of text and metadata are wrong.
+    Example: LF CR, or CR CR LF as Windows writes CR LF, in a text of OSCAR, whose card has `sample_by: "paragraph"`.
+    Fix: convert the corpus to `parquet` or `dolma`, or write texts without carriage returns.
+    """,
+    spec=_SPEC,
+)
+
 CARD_MALFORMED = RULES.finding(
     "HUB301",
     "card-malformed",
