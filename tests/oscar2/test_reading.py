@@ -148,7 +148,11 @@ def test_what_is_wrong_stops_the_conversion_at_its_place(tmp_path: Path) -> None
     with pytest.raises(BadInput, match=r"de_meta_part_1\.jsonl\.gz:2: OSJ301") as caught:
         corpusfmt.convert(tmp_path / "release", tmp_path / "dolma", to="dolma")
     at = caught.value.finding.location
-    assert (at.line, at.byte, at.record) == (2, len(json.dumps(record())) + 1, "<urn:uuid:00000000-0000-4000-8000-000000000002>")
+    assert (at.line, at.byte, at.record) == (
+        2,
+        len(json.dumps(record())) + 1,
+        "<urn:uuid:00000000-0000-4000-8000-000000000002>",
+    )
     assert not list((tmp_path / "dolma").rglob("*.gz"))
 
 

@@ -323,22 +323,23 @@ class Keys:
     def __init__(self, judge: Judge) -> None:
         self.seen: dict[str, Location] = {}
         self._judge = judge
-        self._shapes: dict[tuple[str, ...], _Shape] = {}
+        #: The names that occur together; beyond a number of shapes, no more are kept.
+        self.shapes: dict[tuple[str, ...], _Shape] = {}
         self._knows_all = True
 
     def add(self, keys: tuple[str, ...], rows: int, place: Callable[[], Location]) -> None:
         """Take the names in consecutive rows, whose first is at `place`; judge those that are new."""
-        if (known := self._shapes.get(keys)) is not None:
+        if (known := self.shapes.get(keys)) is not None:
             known.rows += rows
             return
         new = [key for key in keys if key not in self.seen]
-        is_remembered = len(self._shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES
+        is_remembered = len(self.shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES
         self._knows_all = self._knows_all and is_remembered
         at = place() if new or is_remembered else None
         if at is None:
             return
         if is_remembered:
-            self._shapes[keys] = _Shape(at, rows)
+            self.shapes[keys] = _Shape(at, rows)
         for key in new:
             if fault := odd_key(key, at):
                 self._judge.report(*fault)
@@ -348,12 +349,12 @@ class Keys:
     def judge_spelling(self) -> None:
         """Report a name that all rows of the file have but one, which has a name that no other row has."""
         rows: Counter[str] = Counter()
-        for names, shape in self._shapes.items():
+        for names, shape in self.shapes.items():
             rows.update(dict.fromkeys(names, shape.rows))
-        total = sum(shape.rows for shape in self._shapes.values())
+        total = sum(shape.rows for shape in self.shapes.values())
         if not self._knows_all or total < _FEWEST_ROWS:
             return
-        for names, shape in self._shapes.items():
+        for names, shape in self.shapes.items():
             if shape.rows != 1:
                 continue
             own = [name for name in names if rows[name] == 1 and odd_key(name, shape.at) is None]
@@ -383,9 +384,12 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Co
 def _add_attributes(clean: AttributesGlance, keys: Keys, columns: Columns) -> None:
     first = columns.rows
     columns.add(clean.rows, clean.kept)
-    ends = (row for row, _ in (*clean.shapes[1:], (clean.rows, ())))
-    for (row, names), end in zip(clean.shapes, ends, strict=True):
-        keys.add(names, end - row, partial(columns.place, first + row))
+    ends = [row for row, _ in clean.shapes[1:]]
+    for (row, names), end in zip(clean.shapes, [*ends, clean.rows], strict=True):
+        if (known := keys.shapes.get(names)) is not None:
+            known.rows += end - row
+        else:
+            keys.add(names, end - row, partial(columns.place, first + row))
 
 
 def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: Columns) -> None:

@@ -95,17 +95,19 @@ def _is_of_a_piece(row: Json) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _are_right_names(names: frozenset[str]) -> bool:
-    return names >= NEEDED_HEADERS and all(name == name.lower() for name in names)
+def _are_right_names(names: tuple[str, ...]) -> bool:
+    return NEEDED_HEADERS.issubset(names) and all(name == name.lower() for name in names)
 
 
 def _have_right_headers(rows: list[Json]) -> bool:
     headers: list[dict[str, str]] = [row["warc_headers"] for row in rows]
-    if not all(map(_are_right_names, {*map(frozenset, headers)})):
-        return False
-    types = {(each.get("warc-type", CONVERSION), each.get("content-type", PLAIN)) for each in headers}
-    ids, times = zip(*((each["warc-record-id"], each["warc-date"]) for each in headers), strict=True)
-    return types == {(CONVERSION, PLAIN)} and all_ids(ids) and all_times(times)
+    return (
+        all(map(_are_right_names, {*map(tuple, headers)}))
+        and {each.get("warc-type", CONVERSION) for each in headers} == {CONVERSION}
+        and {each.get("content-type", PLAIN) for each in headers} == {PLAIN}
+        and all_ids([each["warc-record-id"] for each in headers])
+        and all_times([each["warc-date"] for each in headers])
+    )
 
 
 RECORDS = Rows(RULES, ReleaseRecords, EMPTY_FILE, "records")
