@@ -24,14 +24,14 @@ def only(root: Path, data: bytes, name: str = "documents/a.jsonl.gz") -> Report:
 
 
 def test_nesting_of_ten_thousand(tmp_path: Path) -> None:
-    deep = b'{"id":"1","text":"","source":"s","metadata":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}\n"
+    deep = b'{"id":"1","text":"x","source":"s","metadata":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}\n"
     assert codes(only(tmp_path / "a", deep)) == ["GEN301"]
     assert codes(only(tmp_path / "b", b"[" * 10_000 + b"\n")) == ["GEN301"]
     assert codes(only(tmp_path / "c", b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"\n")) == ["GEN301"]
 
 
 def test_nesting_of_a_hundred_is_fine(tmp_path: Path) -> None:
-    deep = b'{"id":"1","text":"","source":"s","metadata":{"a":' + b"[" * 100 + b"]" * 100 + b"}}\n"
+    deep = b'{"id":"1","text":"x","source":"s","metadata":{"a":' + b"[" * 100 + b"]" * 100 + b"}}\n"
     assert codes(only(tmp_path, deep)) == []
 
 
@@ -50,7 +50,7 @@ def test_a_row_of_very_many_bad_spans(tmp_path: Path) -> None:
 
 
 def test_a_row_with_very_many_names(tmp_path: Path) -> None:
-    row = {"id": "1", "text": "", "source": "s", "metadata": {str(number): number for number in range(20_000)}}
+    row = {"id": "1", "text": "x", "source": "s", "metadata": {str(number): number for number in range(20_000)}}
     assert codes(only(tmp_path, encoded([row]))) == []
 
 
@@ -68,7 +68,7 @@ def test_a_run_of_blank_lines_is_one_finding_wherever_blocks_end(tmp_path: Path)
 
 
 def test_a_repeated_row_is_judged_once_for_all(tmp_path: Path) -> None:
-    bad = b'{"id":"1","text":"","source":"s","created":null}\n'
+    bad = b'{"id":"1","text":"x","source":"s","created":null}\n'
     report = check(write(tmp_path, {"documents/a.jsonl": ROW.replace(b'"1"', b'"0"') + bad * 3}))
     found = [(finding.code, finding.location.line, finding.count) for finding in report.findings]
     assert found == [("DOL308", 2, 3), ("DOL313", 3, 1), ("DOL313", 4, 1)]
@@ -176,7 +176,7 @@ def test_a_line_without_end_in_flat_memory(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, check=True)
     by_rule, rows, kilobytes = json.loads(done.stdout)
-    assert (by_rule, rows) == ({"GEN302": 1}, 2)
+    assert (by_rule, rows) == ({"GEN302": 1}, 1)
     assert kilobytes < 150_000
 
 

@@ -122,7 +122,6 @@ field_of("attributes", "DOL404", "id", 7, None, [])
 field_of("attributes", "DOL405", "attributes", ...)
 field_of("attributes", "DOL406", "attributes", 7, "a", [], None)
 field_of("attributes", "DOL407", "attributes", {"a__b": []}, {"a-b": []}, {"": []}, {"é": 1})
-field_of("attributes", "DOL409", "attributes", {"a": None})
 field_of("attributes", "DOL502", "id", "another", "")
 field_of("attributes", "DOL503", "source", "another", "", 7)
 
@@ -208,6 +207,18 @@ def id_again(dataset: Dataset) -> None:
         row = tags[place]
         assert isinstance(row, dict)
         tags[place] = {**row, "id": before["id"]}
+
+
+@mutation("DOL409")
+def null_an_attribute(dataset: Dataset) -> None:
+    row = dataset.row("attributes")
+    row["attributes"] = dict.fromkeys(row["attributes"])
+
+
+@mutation("DOL411")
+def misspell_an_attribute(dataset: Dataset) -> None:
+    row = dataset.row("attributes")
+    row["attributes"] = {f"{name}s": value for name, value in row["attributes"].items()}
 
 
 @mutation("DOL401")

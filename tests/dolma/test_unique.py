@@ -35,7 +35,7 @@ def test_both_places_are_named(tmp_path: Path) -> None:
 
 def test_the_count_is_exact_and_rows_without_an_id_are_left_out(tmp_path: Path) -> None:
     rows = [{**row, "id": f"doc-{number % 7}"} for number, row in enumerate(documents(50))]
-    rows += [{"id": "", "text": "", "source": "web"}] * 2 + [{"text": "", "source": "web"}] * 2
+    rows += [{"id": "", "text": "x", "source": "web"}] * 2 + [{"text": "x", "source": "web"}] * 2
     report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))
     assert report.by_rule == {"DOL301": 2, "DOL303": 2, "DOL313": 43}
     assert len([finding for finding in report.findings if finding.code == "DOL313"]) == 10
@@ -49,7 +49,7 @@ def test_rows_are_found_again_behind_long_lines_and_broken_rows(tmp_path: Path) 
         + b"x" * 5000
         + b'","source":"web"}\n'
         + b"\xff\n"
-        + b'{"id":"\\u0064oc-1","text":"","source":"web"}\n'
+        + b'{"id":"\\u0064oc-1","text":"x","source":"web"}\n'
     )
     report = check(write(tmp_path, {"documents/a.jsonl.gz": data}), max_line_bytes=1000)
     assert codes(report) == ["DOL313", "GEN201", "GEN302"]
@@ -65,7 +65,7 @@ def test_the_last_row_may_lack_its_line_end(tmp_path: Path) -> None:
 
 
 def test_rows_whose_source_is_no_string_are_told_by_their_id(tmp_path: Path) -> None:
-    rows = [{"id": "1", "text": "", "source": source} for source in (5, ["web"], None)]
+    rows = [{"id": "1", "text": "x", "source": source} for source in (5, ["web"], None)]
     report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))
     found = [finding.message for finding in report.findings if finding.code == "DOL313"]
     assert report.by_rule == {"DOL307": 3, "DOL313": 2}
@@ -73,7 +73,7 @@ def test_rows_whose_source_is_no_string_are_told_by_their_id(tmp_path: Path) -> 
 
 
 def test_a_pair_is_not_two_strings_in_a_row(tmp_path: Path) -> None:
-    rows = [{"id": "b\tc", "text": "", "source": "a"}, {"id": "c", "text": "", "source": "a\tb"}]
+    rows = [{"id": "b\tc", "text": "x", "source": "a"}, {"id": "c", "text": "x", "source": "a\tb"}]
     assert codes(check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))) == []
 
 

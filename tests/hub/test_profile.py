@@ -247,3 +247,96 @@ def test_what_is_written_is_valid(tmp_path: Path) -> None:
     for target in ("dolma", "jsonl", "parquet"):
         corpusfmt.convert(tmp_path / "s", tmp_path / target, to=target, source_name="web", on_loss="allow")
         assert found(tmp_path / target) == []
+
+
+def hints(root: Path) -> list[str]:
+    return [each.hint for each in corpusfmt.validate(root, profile="hub").findings if each.code == "HUB202"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        (pa.array([None]), pa.array(["a"]), "write `string` in `a.parquet` (all its values are null)"),
+        (
+            pa.array([[]], pa.list_(pa.null())),
+            pa.array([["a"]]),
+            "write `string` in `a.parquet` (all its lists are empty)",
+        ),
+        (
+            pa.array([{"k": None}]),
+            pa.array([{"k": {"n": 1}}]),
+            "write `struct<n>` in `a.parquet` (all its values are null)",
+        ),
+        (
+            pa.array([{"k": 1}]),
+            pa.array([{"k": 1, "new": 2}]),
+            "add the key `new` to `x` in `a.parquet`, null where it has no value",
+        ),
+    ],
+)
+def test_the_repair_of_a_table_keeps_all_values(first: Any, second: Any, hint: str, tmp_path: Path) -> None:
+    text = ("text", pa.array(["a"]))
+    table(tmp_path / "a.parquet", text, ("x", first))
+    table(tmp_path / "b.parquet", text, ("x", second))
+    assert hints(tmp_path) == [hint]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "hint"),
+    [
+        (None, "a", "declare `x` as `string` in `dataset_info` of the card (in `a.jsonl` all its values are null)"),
+        (
+            [],
+            [1.5],
+            "declare `x[]` as `double` in `dataset_info` of the card (in `a.jsonl` all its lists are empty)",
+        ),
+        (
+            {"k": None},
+            {"k": "a"},
+            "declare `x.k` as `string` in `dataset_info` of the card (in `a.jsonl` all its values are null)",
+        ),
+        ({"k": 1}, {"k": 1, "new": 2}, "declare `x` as `json` in `dataset_info` of the card"),
+    ],
+)
+def test_the_repair_of_json_lines_keeps_all_values(first: Any, second: Any, hint: str, tmp_path: Path) -> None:
+    for name, value in (("a", first), ("b", second)):
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"text": "a", "x": value}) + "\n")
+    assert hints(tmp_path) == [hint]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [("one\n\rtwo", 2), ("one\r\r\ntwo", 1), ("one\r\r\rtwo", 1), ("zero\none\r\rtwo", 2)],
+)
+def test_a_text_that_loaders_split_is_announced_and_reported(text: str, place: int, tmp_path: Path) -> None:
+    rows = [
+        {"id": str(number), "text": each, "source": "s", "metadata": {"language": "en"}}
+        for number, each in enumerate((text, "x"))
+    ]
+    (tmp_path / "in/documents").mkdir(parents=True)
+    (tmp_path / "in/documents/a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for version in ("1.1", "1.0"):
+        out = tmp_path / version
+        corpusfmt.convert(tmp_path / "in", out, to=f"oscar-{version}", on_loss="allow")
+        card = (out / "README.md").read_text()
+        assert '"metadata"' not in card
+        assert "becomes several rows" in card
+        (finding,) = [each for each in corpusfmt.validate(out, profile="hub").findings if each.code == "HUB206"]
+        assert (finding.location.path, finding.location.line) == ("en/en.txt.gz", place)
+
+
+def test_a_text_that_loaders_split_is_announced_in_plain_text_too(tmp_path: Path) -> None:
+    (tmp_path / "in.jsonl").write_text(json.dumps({"text": "one\n\rtwo"}) + "\n")
+    corpusfmt.convert(tmp_path / "in.jsonl", tmp_path / "out", to="text", on_loss="allow")
+    assert "becomes several rows" in (tmp_path / "out/README.md").read_text()
+
+
+def test_texts_with_single_carriage_returns_pair_with_their_metadata(tmp_path: Path) -> None:
+    row = {"id": "1", "text": "one\rtwo\r\nthree\r", "source": "s", "metadata": {"language": "en"}}
+    (tmp_path / "in/documents").mkdir(parents=True)
+    (tmp_path / "in/documents/a.jsonl").write_text(json.dumps(row) + "\n")
+    corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="oscar-1.1", on_loss="allow")
+    card = (tmp_path / "out/README.md").read_text()
+    assert '"metadata"' in card
+    assert "several rows" not in card
+    assert "HUB206" not in corpusfmt.validate(tmp_path / "out", profile="hub").by_rule

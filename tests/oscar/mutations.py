@@ -230,7 +230,7 @@ def spoil_a_list_line(rng: random.Random, tree: Tree) -> Tree:
 
 @mutation("OSC207")
 def use_another_notation(rng: random.Random, tree: Tree) -> Tree:
-    glue = rng.choice([" ", " *", "\t"])
+    glue = rng.choice([" ", "\t"])
     return edited_list(rng, tree, lambda lines, index: lines.__setitem__(index, lines[index].replace("  ", glue)))
 
 

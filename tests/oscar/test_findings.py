@@ -15,10 +15,10 @@ import corpusfmt
 from corpusfmt.formats.general import INVALID_UTF8
 from corpusfmt.formats.oscar import check
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
-from corpusfmt.formats.oscar.headers import is_time
 from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents
+from corpusfmt.formats.warc import is_time
 from corpusfmt.io import keys
 from corpusfmt.io.keys import FEW_OF_A_SHARD
 from corpusfmt.model import Finding, Location, Problem

@@ -76,7 +76,7 @@ def record(number: int = 1, label: str = "de") -> dict[str, Any]:
     return {
         "content": "eins\nzwei",
         "warc_headers": {
-            "warc-record-id": f"<urn:uuid:{number}>",
+            "warc-record-id": f"<urn:uuid:00000000-0000-4000-8000-00000000000{number}>",
             "warc-target-uri": "http://a.example",
             "warc-date": "2021-09-16T11:07:14Z",
         },
@@ -148,7 +148,11 @@ def test_what_is_wrong_stops_the_conversion_at_its_place(tmp_path: Path) -> None
     with pytest.raises(BadInput, match=r"de_meta_part_1\.jsonl\.gz:2: OSJ301") as caught:
         corpusfmt.convert(tmp_path / "release", tmp_path / "dolma", to="dolma")
     at = caught.value.finding.location
-    assert (at.line, at.byte, at.record) == (2, len(json.dumps(record())) + 1, "<urn:uuid:2>")
+    assert (at.line, at.byte, at.record) == (
+        2,
+        len(json.dumps(record())) + 1,
+        "<urn:uuid:00000000-0000-4000-8000-000000000002>",
+    )
     assert not list((tmp_path / "dolma").rglob("*.gz"))
 
 
@@ -203,9 +207,9 @@ def test_parts_and_languages_keep_their_places(tmp_path: Path) -> None:
     assert headers["warc-target-uri"] == "http://a.example"
     corpusfmt.convert(root, tmp_path / "dolma", to="dolma")
     assert [row["id"] for row in documents(tmp_path / "dolma")] == [
-        "urn:uuid:1#de",
-        "urn:uuid:2#de",
-        "urn:uuid:3#fr",
+        "urn:uuid:00000000-0000-4000-8000-000000000001#de",
+        "urn:uuid:00000000-0000-4000-8000-000000000002#de",
+        "urn:uuid:00000000-0000-4000-8000-000000000003#fr",
         "fr/fr:2",
     ]
 

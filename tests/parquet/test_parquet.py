@@ -55,7 +55,7 @@ def test_every_field_comes_back(rows: list[dict[str, Any]]) -> None:
         write_rows(root / "dolma/documents/a/data.jsonl.gz", documents)
         corpusfmt.convert(root / "dolma", root / "parquet", to="parquet")
         report = corpusfmt.validate(root / "parquet")
-        assert not report.findings, corpusfmt.render(report)
+        assert set(report.by_rule) <= {"GEN203"}, corpusfmt.render(report)
         corpusfmt.convert(root / "parquet", root / "back", to="dolma")
         assert read_rows(root / "back") == documents
 

@@ -290,7 +290,7 @@ def test_a_million_rows_are_kept_to_tell_what_happened() -> None:
 def test_a_few_names_of_attributes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rowfiles, "_REMEMBERED_KEYS", 2)
     keys = rowfiles.Keys(Judge(RULES, Grading(), version="1.0", path="x"))
-    keys.take(["a", "b", "c"], Location("x", 1))
+    keys.add(("a", "b", "c"), 1, lambda: Location("x", 1))
     assert list(keys.seen) == ["a", "b"]
 
 

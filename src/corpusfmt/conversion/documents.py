@@ -39,7 +39,7 @@ from corpusfmt.model import (
 
 _UNREADABLE = "GEN001"
 #: Faults that hide the rest of a file: the number of missing records is unknown.
-CUT = frozenset({"GEN101", "GEN102", "GEN105", "PQT102"})
+CUT = frozenset({"GEN101", "GEN102", "GEN105", "GEN106", "PQT102"})
 
 
 def refuse_unread(found: Finding) -> None:

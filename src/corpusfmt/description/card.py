@@ -27,6 +27,8 @@ from corpusfmt.model import Json, UsageError
 NAME = "README.md"
 
 _DEFAULT = "default"
+# The rank of tables that are not of documents.
+_FURTHER = 3
 _BEGIN = "<!-- corpusfmt: begin. What is written between these marks is replaced. -->"
 _END = "<!-- corpusfmt: end -->"
 _BEGIN_STATISTICS = "<!-- corpusfmt: statistics begin. What is written between these marks is replaced. -->"
@@ -70,6 +72,7 @@ class _Config(Struct):
     size: int = 0
     documents: int | None = None
     by_line: bool = True
+    splits: bool = False
     is_odd: bool = False
     columns: Seen | None = field(default_factory=Seen)
     patterns: Patterns = field(default_factory=Patterns)
@@ -89,6 +92,7 @@ class _Config(Struct):
         if self.documents is not None:
             self.documents += facts.documents or 0
         self.by_line = self.by_line and facts.by_line
+        self.splits = self.splits or facts.splits
         self.is_odd = self.is_odd or any(
             step.startswith(("__", ".")) or _GLOB.search(step) is not None for step in path.split("/")
         )
@@ -168,13 +172,18 @@ def _quoted(text: str) -> str:
 
 
 def _configs(release: Release) -> list[_Config]:
-    """Return the configs: all documents first, then variants and languages, then further tables."""
+    """Return the configs: all documents first, then variants and languages, then further tables.
+
+    If a loader makes several rows of a text, there are no further tables: their rows would be those of other texts.
+    """
     found: dict[str, _Config] = {}
     for path, facts in release.files.items():
         for config in _configs_at(path, facts, release):
             known = found.setdefault(config.name, config)
             if known.kind == config.kind:
                 known.add(path, facts)
+    if any(each.splits for each in found.values()):
+        found = {name: each for name, each in found.items() if each.rank < _FURTHER}
     _find_globs(found, release)
     return sorted(found.values(), key=lambda each: (each.rank, each.name))
 
@@ -189,7 +198,7 @@ def _configs_at(path: str, facts: FileFacts, release: Release) -> Iterator[_Conf
 def _configs_of(table: Loaded, variant: str, language: str, *, is_default: bool) -> Iterator[_Config]:
     if table.name:
         name = table.name if is_default else f"{table.name}-{variant}"
-        yield _Config(3, _NOT_IN_NAMES.sub("_", name), table.rows)
+        yield _Config(_FURTHER, _NOT_IN_NAMES.sub("_", name), table.rows)
         return
     if is_default:
         yield _Config(0, _DEFAULT, table.rows)
@@ -317,6 +326,10 @@ def _contents(configs: Sequence[_Config]) -> Iterator[str]:
         if each.rank != 2:
             rows.setdefault(each.rows, []).append(f"`{each.name}`")
     yield from (f"- A row of {', '.join(names)} is {row}." for row, names in rows.items())
+    if any(each.splits for each in configs):
+        yield ""
+        yield "A text in which a carriage return follows another line end becomes several rows, so rows are not documents, and metadata"
+        yield "does not pair with them. For documents with their metadata, run `corpusfmt convert PATH NEW --to parquet`."
 
 
 def _parted(card: str) -> tuple[dict[str, list[str]], str]:

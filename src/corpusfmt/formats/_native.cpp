@@ -786,6 +786,14 @@ PyObject* values(PyObject*, PyObject* capsule) {
                          as_list(kept->rows, [](const Paired& row) { return PyLong_FromUnsignedLongLong(row.size); }));
 }
 
+PyObject* empty_texts(PyObject*, PyObject* capsule) {
+    const auto* const kept = Kept::in(capsule);
+    if (!kept) return nullptr;
+    const auto is_empty = [](const Paired& row) { return row.size == 0; };
+    const auto begin = kept->rows.begin(), end = kept->rows.end();
+    return Py_BuildValue("nn", std::count_if(begin, end, is_empty), std::find_if(begin, end, is_empty) - begin);
+}
+
 PyObject* keys(PyObject*, PyObject* capsule) {
     const auto* const kept = Kept::in(capsule);
     if (!kept) return nullptr;
@@ -872,6 +880,7 @@ PyMethodDef kMethods[] = {
     {"documents", guarded<clean<Document>>, METH_VARARGS, "documents(lines, sampler) -> (bytes read, rows, kept, suspect texts, samples), up to an odd row"},
     {"attributes", guarded<clean<Attributes>>, METH_VARARGS, "attributes(lines, sampler) -> (bytes read, rows, kept, shapes, samples), up to an odd row"},
     {"values", guarded<values>, METH_O, "values(kept) -> (ids, sources, lengths of texts or reaches of spans)"},
+    {"empty_texts", guarded<empty_texts>, METH_O, "empty_texts(documents) -> (number of empty texts, row of the first)"},
     {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},
     {"agree", guarded<agree>, METH_VARARGS, "agree(documents, row, attributes, start, end) -> whether ids and sources are the same and spans within texts"},
     {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},

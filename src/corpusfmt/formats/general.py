@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.jsonlines import strict_row
@@ -114,6 +115,17 @@ POINTER_FILE = GENERAL.finding(
     """,
 )
 
+COMPRESSED_TWICE = GENERAL.finding(
+    "GEN106",
+    "compressed-twice",
+    """The content of a compressed file is itself compressed.
+
+    Why: readers decompress a file once, and take the rest for text.
+    Example: `gzip` run on files that a download had already compressed; zstd within gzip.
+    Fix: decompress the file once.
+    """,
+)
+
 INVALID_UTF8 = GENERAL.finding(
     "GEN201",
     "invalid-utf8",
@@ -138,6 +150,19 @@ DOUBLE_ENCODED = GENERAL.finding(
     Fix: find the step that reads UTF-8 as another encoding; to repair a text, encode it as Windows-1252 and decode that as UTF-8.
     """,
     severity=Severity.WARNING,
+)
+
+EMPTY_TEXT = GENERAL.finding(
+    "GEN203",
+    "text-empty",
+    """All texts of a file are empty strings. Some empty texts among others are an info, with their number.
+
+    Why: a step before lost the texts, or read them from the wrong field. Some tools stop at a single empty text, such as the
+    preprocessing of Megatron-LM.
+    Example: `{"id": "1", "text": ""}` on every row of a file.
+    Fix: write the texts, or drop the rows without any text.
+    """,
+    grades={"minor": Severity.INFO},
 )
 
 INVALID_JSON_LINE = GENERAL.finding(
@@ -229,6 +254,8 @@ def broken_stream(at: Location, fault: StreamFault) -> Fault:
         place = f"after {fault.offset} compressed bytes; {fault.readable} bytes could be read"
         hint = "copy or write the truncated file again" if fault.truncated else "copy or write the file again"
         return Fault(COMPRESSED_STREAM_CORRUPT, Problem(f"{fault.reason} ({place})", at, hint))
+    if fault.kind == "twice":
+        return Fault(COMPRESSED_TWICE, Problem(fault.reason, at, "decompress the file once"))
     hint = f"truncate the file to {fault.offset} bytes, or compress its content again"
     message = f"{fault.reason}, from compressed byte {fault.offset}"
     return Fault(COMPRESSED_TRAILING_DATA, Problem(message, at, hint, minor=fault.kind == "padding"))
@@ -299,6 +326,29 @@ def _report_lines(lines: Iterable[bytes], at: Location, judge: Judge, times: int
     if garbled:
         shown = not judge.only_counts(DOUBLE_ENCODED, at.path) and repair(garbled[0].decode("utf-8", "replace"))
         judge.report(*double_encoded(at, shown or Repair("", "", 0), len(garbled)), times)
+
+
+class EmptyTexts(Struct):
+    """The empty texts of a file: their number, and the place of the first."""
+
+    count: int = 0
+    first: Location | None = None
+
+    def add(self, count: int, first: Callable[[], Location]) -> None:
+        """Take the number of empty texts in more rows, and what returns the place of the first of them."""
+        if count:
+            self.first = self.first or first()
+            self.count += count
+
+    def report(self, texts: int, judge: Judge) -> None:
+        """Report them, given the number of all texts of the file."""
+        if self.first is not None:
+            which = f"all {texts:,} texts are" if texts > 1 else "the only text is"
+            some = f"{self.count:,} of {texts:,} texts {'is' if self.count == 1 else 'are'}"
+            minor = self.count < texts
+            hint = "drop the documents without text" if minor else "write the texts, or drop the file"
+            message = f"{some if minor else which} empty"
+            judge.report(EMPTY_TEXT, Problem(message, self.first, hint, self.count, minor=minor))
 
 
 def json_of(line: bytes, at: Location, judge: Judge, times: int = 1) -> StrictJson | None:

@@ -29,12 +29,13 @@ _TOO_DEEP = re.compile(r"(?:- ){64}|^ {120}", re.MULTILINE)
 
 
 class Table(Struct):
-    """A config: its name, the files of its splits, declared types and numbers of rows, and the folder of its files."""
+    """A config: its name, the files of its splits, declared types and numbers of rows, and whether rows of text are paragraphs."""
 
     name: str
     splits: Mapping[str, Sequence[str]]
     features: Mapping[str, Type] | None = None
     sizes: Mapping[str, int] = {}
+    by_paragraph: bool = False
 
 
 class Malformed(Exception):
@@ -152,7 +153,8 @@ def _tables(configs: Any, infos: Mapping[str, Json], paths: Sequence[str], judge
             raise Malformed(f"two configs are called `{name}`", at, "rename one")
         names.add(name)
         info = infos.get(name, {})
-        yield Table(name, _splits(config, at, paths, judge), _features(info | config), _sizes(info))
+        by_paragraph = config.get("sample_by") == "paragraph"
+        yield Table(name, _splits(config, at, paths, judge), _features(info | config), _sizes(info), by_paragraph)
 
 
 def _features(info: Json) -> Mapping[str, Type] | None:

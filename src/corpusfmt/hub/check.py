@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 
+from msgspec.structs import replace
+
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
 from corpusfmt.hub.card import Table, is_card, tables_of
@@ -19,6 +21,7 @@ from corpusfmt.hub.rules import (
     NOTHING_LOADED,
     READ_AS_TIME,
     SIDE_FILE_LOADED,
+    TEXT_SPLIT,
     UNSAFE_NAME,
 )
 from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
@@ -26,6 +29,7 @@ from corpusfmt.io.lines import Block, blocks
 from corpusfmt.io.loading import FRACTION, Seen
 from corpusfmt.io.looking import Look, Looked, decode_row
 from corpusfmt.io.ondisk import Blocks, ByName, joined
+from corpusfmt.io.paragraphs import first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem
@@ -42,13 +46,16 @@ LookAt = Callable[[Sequence[Entry]], Mapping[str, Looked]]
 
 
 def look_at(entry: Entry) -> Looked:
-    """Return the columns of a file of JSON Lines or Parquet. Rows that cannot be read are left to other rules."""
+    """Return the columns of a file of JSON Lines or Parquet, or where a text is split. What cannot be read is left to other rules."""
     if entry.name.endswith(".parquet"):
         from corpusfmt.hub.parquet import look_at_table  # noqa: PLC0415 - only for Parquet
 
         return look_at_table(entry)
     look = Look()
     try:
+        if ".txt" in entry.name:
+            with entry.open() as file:
+                return Looked(split=first_split(Chunks(file, codec_of_name(entry.name), entry.path)))
         for block in _blocks(entry):
             look.note(block.data, block.line)
     except (OSError, StreamFault) as error:
@@ -94,16 +101,28 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
     tables = [*(tables_of(entries[CARD], paths, judge, guessed) if CARD in entries else guessed())]
     if not any(table.splits for table in tables):
         return
-    tables = [
-        Table(each.name, {split: readable(own) for split, own in each.splits.items()}, each.features, each.sizes)
-        for each in tables
-    ]
+    tables = [replace(each, splits={split: readable(own) for split, own in each.splits.items()}) for each in tables]
     filled = [path for path, entry in zip(paths, entries.values(), strict=True) if entry.size]
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
     # One builder reads all configs: the one of the first.
-    if builder_of(path for own in tables[0].splits.values() for path in own) in {"json", "parquet"}:
+    builder = builder_of(path for own in tables[0].splits.values() for path in own)
+    if builder in {"json", "parquet"}:
         _judge_columns(tables, entries, judge, look)
+    elif builder == "text":
+        _judge_paragraphs(tables, entries, judge, look)
+
+
+def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
+    """Report texts of documents that become several rows."""
+    paths = sorted({path for each in tables if each.by_paragraph for own in each.splits.values() for path in own})
+    texts = [path for path in paths if ".txt" in path]
+    looked = look(Blocks(entries[path] for path in texts))
+    for path in texts:
+        if (split := looked[path].split) is not None:
+            message = "a text becomes several rows: a carriage return follows another line end"
+            hint = "convert the corpus to `parquet` or `dolma`, or write texts without carriage returns"
+            judge.report(TEXT_SPLIT, Problem(message, Location(path, *split), hint))
 
 
 def _guessed(paths: Sequence[str], judge: Judge) -> Sequence[Table]:
@@ -271,7 +290,20 @@ def _problem(path: str, found: Misfit, table: Table, looked: Mapping[str, Looked
         hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
         if table.features is not None:
             hint = f"declare another type of `{top}` in `dataset_info` of the card"
+        elif found.wanted or found.added:
+            hint = _completed(found, top, by, is_table=path.endswith(".parquet"))
     return Problem(message, Location(path), found.hint or hint)
+
+
+def _completed(found: Misfit, top: str, by: str, *, is_table: bool) -> str:
+    """Return how values are kept of which the first file, `by`, has only nulls, or objects without one of their keys."""
+    if found.added:
+        in_table = f"add the key `{found.added}` to `{found.column}` in {by}, null where it has no value"
+        return in_table if is_table else f"declare `{top}` as `json` in `dataset_info` of the card"
+    there = "all its lists are empty" if found.column.endswith("[]") else "all its values are null"
+    if is_table:
+        return f"write `{found.wanted}` in {by} ({there})"
+    return f"declare `{found.column}` as `{found.wanted}` in `dataset_info` of the card (in {by} {there})"
 
 
 def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> None:

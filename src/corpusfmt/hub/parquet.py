@@ -163,7 +163,8 @@ def _misfits(array: Any, expected: Type, column: str) -> Iterator[Misfit]:
     elif types.is_struct(kind) and expected.name == "struct":
         yield from _in_struct(array, expected, column)
     elif types.is_nested(kind) or expected.name in {"list", "struct", "null"}:
-        yield Misfit(TYPE_DIFFERS, column, f"`{kind}`", str(expected), FAILS)
+        wanted = str(_type(kind)) if expected.name == "null" else ""
+        yield Misfit(TYPE_DIFFERS, column, f"`{kind}`", str(expected), FAILS, wanted=wanted)
     elif expected.name == "class_label":
         yield from _as_label(array, expected, column)
     else:
@@ -203,7 +204,8 @@ def _in_struct(array: Any, expected: Type, column: str) -> Iterator[Misfit]:
     members = dict(zip((field.name for field in array.type), array.flatten(), strict=True))
     added = [name for name in members if name not in expected.members]
     if added:
-        yield Misfit(TYPE_DIFFERS, column, f"objects with the key `{added[0]}`", str(expected), FAILS)
+        found = f"objects with the key `{added[0]}`"
+        yield Misfit(TYPE_DIFFERS, column, found, str(expected), FAILS, added=added[0])
         return
     if len(members) < len(expected.members):
         yield Misfit(KEY_MISSING, column, "objects with fewer keys", str(expected), "missing keys become null")

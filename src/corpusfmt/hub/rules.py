@@ -91,7 +91,8 @@ TYPE_DIFFERS = RULES.finding(
 
     Why: `load_dataset` fails, or silently changes the values: digits become numbers, numbers become text.
     Example: `null` in the whole first file, text in the second; `1`, then `2.5`; `1`, then `"02"`; objects with another key.
-    Fix: declare the type in `dataset_info` of the card (`json` for values of several types), or write one type.
+    Fix: declare the type in `dataset_info` of the card (`json` for values of several types, or for objects whose keys differ), or
+    write one type. Where the first file has only nulls, write there the type of the other values: no value is to be dropped.
     """,
     spec=_SPEC,
 )
@@ -132,6 +133,19 @@ KEY_MISSING = RULES.finding(
     Fix: nothing, if the two mean the same; otherwise write the object as JSON text.
     """,
     severity=Severity.WARNING,
+    spec=_SPEC,
+)
+
+TEXT_SPLIT = RULES.finding(
+    "HUB206",
+    "text-split",
+    """A text becomes several rows, because a carriage return in it follows another line end. Reported once for each file.
+
+    Why: for `datasets`, CR, LF and CR LF all end a line, and an empty line ends a paragraph: rows are not documents, and all later
+    pairs of text and metadata are wrong.
+    Example: LF CR, or CR CR LF as Windows writes CR LF, in a text of OSCAR, whose card has `sample_by: "paragraph"`.
+    Fix: convert the corpus to `parquet` or `dolma`, or write texts without carriage returns.
+    """,
     spec=_SPEC,
 )
 

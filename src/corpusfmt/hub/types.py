@@ -72,7 +72,8 @@ class Type(Struct, frozen=True):
 class Misfit(Struct, frozen=True):
     """Why values do not fit a column: the rule, the column, what was found, what was expected and what happens.
 
-    `hint` is needed where another type would not help.
+    `hint` is needed where another type would not help; `wanted` is the type of values that are expected to be null, and `added`
+    the name of a key that the type does not have.
     """
 
     type: FindingType
@@ -81,6 +82,8 @@ class Misfit(Struct, frozen=True):
     expected: str
     effect: str
     hint: str = ""
+    wanted: str = ""
+    added: str = ""
 
 
 # Whole numbers of 64 bits with a sign have a kind; floats of 64 bits are those of Python.
@@ -161,7 +164,8 @@ def misfits(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterato
     elif expected.name == "struct" and not kinds & ~(OBJECT | RAGGED):
         yield from _in_struct(column, expected, seen, rounds=rounds)
     elif fits is None or kinds & ~fits:
-        yield Misfit(TYPE_DIFFERS, column, shown(seen), str(expected), _effect(expected.name, kinds))
+        wanted = str(inferred(seen, begins=False)) if expected.name == "null" else ""
+        yield Misfit(TYPE_DIFFERS, column, shown(seen), str(expected), _effect(expected.name, kinds), wanted=wanted)
     else:
         yield from _values(column, expected, kinds)
 
@@ -290,7 +294,8 @@ def _in_json(column: str, seen: Seen) -> Iterator[Misfit]:
 def _in_struct(column: str, expected: Type, seen: Seen, *, rounds: bool) -> Iterator[Misfit]:
     added = [name for name in seen.members if name not in expected.members]
     if added:
-        yield Misfit(TYPE_DIFFERS, column, f"objects with the key `{added[0]}`", str(expected), FAILS)
+        found = f"objects with the key `{added[0]}`"
+        yield Misfit(TYPE_DIFFERS, column, found, str(expected), FAILS, added=added[0])
         return
     if seen.kinds & RAGGED or len(seen.members) < len(expected.members):
         yield Misfit(KEY_MISSING, column, "objects with fewer keys", str(expected), "missing keys become null")

@@ -43,7 +43,7 @@ class FileFacts(Struct, frozen=True, omit_defaults=True):
 
     `documents` are counted at one of the files that were written in step. `columns` are those of rows, as loaders read them;
     `by_line` is whether each line of a text is a document. `untyped` are fields of a description whose values may have
-    another type than is usual.
+    another type than is usual. `splits` is whether loaders make several rows of a text.
     """
 
     size: int
@@ -51,6 +51,7 @@ class FileFacts(Struct, frozen=True, omit_defaults=True):
     documents: int | None = None
     columns: Seen | None = None
     by_line: bool = False
+    splits: bool = False
     untyped: tuple[str, ...] = ()
 
 

@@ -88,7 +88,7 @@ def _to_the_end(chunks: Iterable[bytes], behind: list[StreamFault]) -> Iterator[
     try:
         yield from chunks
     except StreamFault as fault:
-        if fault.kind == "corrupt":
+        if fault.is_broken:
             raise
         behind.append(fault)
 

@@ -28,11 +28,15 @@ decode_row = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Looked(Struct, frozen=True):
-    """The columns of a file by block, and its number of rows; `gap` says why they are unknown."""
+    """The columns of a file by block, and its number of rows; `gap` says why they are unknown.
+
+    Of a text, `split` is the line and the byte at which paragraphs first make several rows of a document.
+    """
 
     blocks: tuple[Seen, ...] = ()
     rows: int = 0
     gap: str = ""
+    split: tuple[int, int] | None = None
 
 
 class Look:

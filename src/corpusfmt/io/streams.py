@@ -33,12 +33,13 @@ except ImportError:  # no wheel for this platform: the standard library gives th
     _isal = None
 
 Codec = Literal["plain", "gzip", "zstd", "bzip2", "xz", "lz4"]
-FaultKind = Literal["corrupt", "trailing", "padding"]
+FaultKind = Literal["corrupt", "twice", "trailing", "padding"]
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 _BZIP2_MAGIC = b"BZh"
+_BZIP2_BLOCK = b"1AY&SY"
 _XZ_MAGIC = b"\xfd7zXZ"
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _GZIP_WBITS = 31
@@ -79,6 +80,11 @@ class StreamFault(Exception):
         self.offset = offset
         self.readable = readable
         self.truncated = truncated
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether content is missing, rather than followed by other bytes."""
+        return self.kind in {"corrupt", "twice"}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, which keyword-only arguments break."""
@@ -134,6 +140,12 @@ def codec_of_name(name: str) -> Codec:
 def codec_of_content(head: bytes) -> Codec:
     """Return the compression that the first bytes of a file show."""
     return next((codec for magic, codec in _MAGICS.items() if head.startswith(magic)), "plain")
+
+
+def _compressed_again(content: bytes) -> str:
+    """Return the compression of decompressed bytes, empty for text, which may begin with the `BZh` of bzip2."""
+    codec = codec_of_content(content)
+    return "" if codec == "plain" or (codec == "bzip2" and content[4:10] != _BZIP2_BLOCK) else codec
 
 
 class Chunks:
@@ -216,6 +228,8 @@ class Chunks:
                 output = decoder.decompress(data, MAX_OUTPUT)
             except _ERRORS as error:
                 raise self._fault("corrupt", f"{self._unit} {self.members:,} cannot be decoded: {error}") from error
+            if not self.bytes and (inner := _compressed_again(output)):
+                raise self._fault("twice", f"the file is compressed twice: {inner} within {self._codec}")
             self.bytes += len(output)
             self._account.upto(self._start + self._taken, self.bytes)
             if output:

@@ -124,6 +124,7 @@ class _AttributesSet:
         """Judge all rows, without documents."""
         for columns, start, end in self._take(UNKNOWN_LENGTH):
             self._judge_spans_alone(columns, start, end)
+        self.keys.judge_spelling()
 
     def finish(self, documents: DolmaFile) -> None:
         """Read the rest, and judge how the two files line up."""
@@ -133,6 +134,8 @@ class _AttributesSet:
             if self.difference is not None:
                 self.difference.add_attributes(columns.values.ids[start:end])
             self._judge_spans_alone(columns, start, end)
+        if self.file.whole:
+            self.keys.judge_spelling()
         if not (documents.whole and self.file.whole):
             for code in ("DOL501", "DOL502"):
                 broken = documents.path if not documents.whole else self.file.path
@@ -181,10 +184,11 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) 
     if documents.whole and not documents.rows:
         hint = "delete the file and its attributes, or write it again"
         judge.report(EMPTY_FILE, Problem("no rows", Location(documents.path), hint))
+    documents.empty.report(documents.documents, judge)
     for each in sets:
         each.finish(documents)
     _judge_shared_keys(sets, judge)
-    judge.coverage.documents = documents.rows
+    judge.coverage.documents = documents.documents
     judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
     return {
         path: looked for file in (documents, *(each.file for each in sets)) for path, looked in file.looked().items()

@@ -70,8 +70,7 @@ class CleanDocuments(Struct, frozen=True):
 class CleanAttributes(Struct, frozen=True):
     """Rows of attributes on which only rules on spans can fire.
 
-    `shapes` has the names of attributes that occur together in a row, each with the first row (from 0) that has them; one may
-    be there twice.
+    `shapes` has the names of attributes that occur together in consecutive rows, each with the first of these rows (from 0).
     """
 
     values: Values
@@ -128,11 +127,11 @@ def clean_attributes(data: bytes) -> CleanAttributes | None:
         reaches.append(reach)
     sources = [None if row.source is UNSET else row.source for row in rows]
     keys = [tuple(row.attributes) for row in rows]
+    firsts = [row for row, (names, before) in enumerate(zip(keys, [None, *keys], strict=False)) if names != before]
     strings += 3 * len(rows) + 2 * (len(rows) - sources.count(None)) + sum(map(len, keys))
     if count_quotes(data) != 2 * strings:
         return None
-    shapes = [(keys.index(names), names) for names in dict.fromkeys(keys)]
-    return CleanAttributes(Values([row.id for row in rows], sources, reaches), shapes)
+    return CleanAttributes(Values([row.id for row in rows], sources, reaches), [(row, keys[row]) for row in firsts])
 
 
 def _all_of(kind: type, values: list[Any]) -> bool:

@@ -83,6 +83,14 @@ def agree(documents: Kept, row: int, attributes: Kept, start: int, end: int) -> 
     )
 
 
+def empty_texts(documents: Kept) -> tuple[int, int]:
+    """Return the number of rows with an empty text, and the first of them."""
+    if not isinstance(documents, Values):
+        return _native.empty_texts(documents)
+    count = documents.sizes.count(0)
+    return count, documents.sizes.index(0) if count else 0
+
+
 def keys_of(documents: KeptRows) -> array[int]:
     """Return the XXH64 of the source, a tab and the id of each document."""
     return array("Q", _native.keys(documents))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import accumulate
 from typing import Any, TypeVar
 
@@ -17,6 +19,7 @@ from corpusfmt.formats.dolma.glance import (
     DocumentsGlance,
     Kept,
     agree,
+    empty_texts,
     glance_at_attributes,
     glance_at_documents,
     values_of,
@@ -26,10 +29,11 @@ from corpusfmt.formats.dolma.rows import (
     AttributesRow,
     DocumentRow,
     odd_key,
+    other_key,
 )
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.general import json_of, report_json_text
+from corpusfmt.formats.general import EmptyTexts, json_of, report_json_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import Row, judged_row
 from corpusfmt.io.jsonlines import json_string_around
@@ -43,6 +47,8 @@ from corpusfmt.rules import Judge
 _Glance = TypeVar("_Glance", DocumentsGlance, AttributesGlance)
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
+# Of two rows, either may have the right name.
+_FEWEST_ROWS = 3
 
 
 compression_rule(RULES, "DOL101", "dolma-data-format#directory-structure")
@@ -73,6 +79,9 @@ class DolmaFile(RowFile):
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
         super().__init__(entry, judge, options)
         self.rows = 0
+        #: Rows with a text.
+        self.documents = 0
+        self.empty = EmptyTexts()
         #: Notes the columns, if a profile wants them.
         self.look = Look() if options.grading.loading else None
         self._returns = 0
@@ -212,6 +221,10 @@ class Columns(Struct):
             self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=self.block.byte))
         return Location(self.path, self.block.line + index, self._starts[index])
 
+    def named_place(self, index: int) -> Location:
+        """Return the place of a row with its id."""
+        return replace(self.place(index), record=self.values.ids[index])
+
     def row(self, index: int) -> Json | None:
         """Return the object on a row that was judged before, None if there is none."""
         return json_object(self.lines[index]) if self.lines else None
@@ -236,7 +249,11 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[Columns]:
                 rows, clean = found
                 if clean.suspects:
                     _judge_suspects(rows, clean, file, judge)
+                count, first = empty_texts(clean.kept)
+                first += columns.rows
                 columns.add(clean.rows, clean.kept)
+                file.documents += clean.rows
+                file.empty.add(count, partial(columns.named_place, first))
         file.rows += columns.rows
         yield columns
 
@@ -252,6 +269,9 @@ def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: Columns) 
     row = (judged_document(line, at, judge, run.count) if line else None) or {}
     document_id, text = row.get("id"), row.get("text")
     length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
+    if isinstance(text, str):
+        file.documents += run.count
+        file.empty.add(0 if text else run.count, partial(replace, at, record=_string(document_id)))
     _add_run(columns, run, _string(document_id) or None, _string(row.get("source")), length)
 
 
@@ -290,29 +310,58 @@ def _string(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
+class _Shape(Struct):
+    """Names of attributes that occur together: the first row that has them, and the number of these rows."""
+
+    at: Location
+    rows: int
+
+
 class Keys:
     """The names of attributes in a file so far; each is judged once."""
 
     def __init__(self, judge: Judge) -> None:
         self.seen: dict[str, Location] = {}
         self._judge = judge
-        self._shapes: set[tuple[str, ...]] = set()
+        #: The names that occur together; beyond a number of shapes, no more are kept.
+        self.shapes: dict[tuple[str, ...], _Shape] = {}
+        self._knows_all = True
 
-    def new_ones(self, keys: tuple[str, ...]) -> list[str]:
-        """Return the names of a row that are new."""
-        if keys in self._shapes:
-            return []
-        if len(self._shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES:
-            self._shapes.add(keys)
-        return [key for key in keys if key not in self.seen]
-
-    def take(self, keys: Iterable[str], at: Location) -> None:
-        """Judge new names at the row where they first occur."""
-        for key in keys:
+    def add(self, keys: tuple[str, ...], rows: int, place: Callable[[], Location]) -> None:
+        """Take the names in consecutive rows, whose first is at `place`; judge those that are new."""
+        if (known := self.shapes.get(keys)) is not None:
+            known.rows += rows
+            return
+        new = [key for key in keys if key not in self.seen]
+        is_remembered = len(self.shapes) < _REMEMBERED_SHAPES and len(keys) < _REMEMBERED_SHAPES
+        self._knows_all = self._knows_all and is_remembered
+        at = place() if new or is_remembered else None
+        if at is None:
+            return
+        if is_remembered:
+            self.shapes[keys] = _Shape(at, rows)
+        for key in new:
             if fault := odd_key(key, at):
                 self._judge.report(*fault)
             if len(self.seen) < _REMEMBERED_KEYS:
                 self.seen[key] = at
+
+    def judge_spelling(self) -> None:
+        """Report a name that all rows of the file have but one, which has a name that no other row has."""
+        rows: Counter[str] = Counter()
+        for names, shape in self.shapes.items():
+            rows.update(dict.fromkeys(names, shape.rows))
+        total = sum(shape.rows for shape in self.shapes.values())
+        if not self._knows_all or total < _FEWEST_ROWS:
+            return
+        for names, shape in self.shapes.items():
+            if shape.rows != 1:
+                continue
+            own = [name for name in names if rows[name] == 1 and odd_key(name, shape.at) is None]
+            if own:
+                lacking = [name for name, count in rows.items() if count == total - 1 and name not in names]
+                for key, usual in zip(own, lacking, strict=False):
+                    self._judge.report(*other_key(key, usual, shape.at))
 
 
 def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Columns]:
@@ -335,9 +384,12 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Co
 def _add_attributes(clean: AttributesGlance, keys: Keys, columns: Columns) -> None:
     first = columns.rows
     columns.add(clean.rows, clean.kept)
-    for row, names in clean.shapes:
-        if new := keys.new_ones(names):
-            keys.take(new, columns.place(first + row))
+    ends = [row for row, _ in clean.shapes[1:]]
+    for (row, names), end in zip(clean.shapes, [*ends, clean.rows], strict=True):
+        if (known := keys.shapes.get(names)) is not None:
+            known.rows += end - row
+        else:
+            keys.add(names, end - row, partial(columns.place, first + row))
 
 
 def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: Columns) -> None:
@@ -349,7 +401,7 @@ def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, colum
     reach = UNCLEAR if isinstance(attributes, dict) else 0
     _add_run(columns, run, _string(row.get("id")), row.get("source"), reach)
     if isinstance(attributes, dict):
-        keys.take(keys.new_ones(tuple(attributes)), at)
+        keys.add(tuple(attributes), run.count, lambda: at)
 
 
 def lines_of(block: Block) -> list[bytes]:

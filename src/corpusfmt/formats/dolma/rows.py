@@ -347,6 +347,29 @@ def odd_key(key: str, at: Location) -> Fault | None:
     return Fault(ATTRIBUTE_KEY_FORM, Problem(message, _below(at, "attributes", key), hint))
 
 
+ATTRIBUTE_KEY_OTHER = RULES.finding(
+    "DOL411",
+    "attribute-key-other",
+    """All rows of an attributes file but one have a name, and that row has a name that no other row has.
+
+    Why: a filter on the name does not match the row, so the mixer keeps its document.
+    Example: `exp__tox__score` in 9 rows, `exp__tox__Score` in one.
+    Fix: rename the attribute, or ignore this rule if the row is right.
+    """,
+    severity=Severity.WARNING,
+    spec=ATTRIBUTES_SPEC,
+)
+
+
+def other_key(key: str, usual: str, at: Location) -> Fault:
+    """Return the fault of a name that only the row at `at` has, which lacks the name that all others have."""
+    message = f"`{clipped(usual)}` is in all rows but 1, which has `{clipped(key)}`"
+    return Fault(
+        ATTRIBUTE_KEY_OTHER,
+        Problem(message, _below(at, "attributes", key), f"rename `{clipped(key)}` to `{clipped(usual)}`"),
+    )
+
+
 ATTRIBUTE_KEY_COLLISION = RULES.finding(
     "DOL408",
     "attribute-key-collision",

@@ -149,7 +149,7 @@ def span_off_by_one(spans: Spans) -> Iterator[Problem]:
     r"""The last span ends one past the text, which has non-ASCII characters: a quirk of the toolkit's deduper.
 
     Why: the deduper compares an offset in code points with a length in bytes. The mixer handles it correctly. The deduper's
-    rows have no source, and a score of the integer 1 or a fraction below it: any other such span is DOL604.
+    rows have no source, and a score of the integer 1, or the overlap of n-grams, from 0 to `1.0`: any other such span is DOL604.
     Example: `[[0, 5, 1], [6, 11, 1]]` on the text `naïve\ntext` (10 code points).
     Fix: no action is needed; your own writers should end at the length of the text.
     """
@@ -196,7 +196,7 @@ def _quirk(spans: Spans, index: int) -> str | None:
 
 
 def _is_of_the_deduper(score: object) -> bool:
-    return score == 1 if type(score) is int else isinstance(score, float) and 0 <= score < 1
+    return score == 1 if type(score) is int else isinstance(score, float) and 0 <= score <= 1
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -59,7 +59,7 @@ class Source:
 
     @property
     def cut(self) -> bool:
-        return self.fault is not None and self.fault.kind == "corrupt"
+        return self.fault is not None and self.fault.is_broken
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the lines of the file; never raises for a faulty file."""

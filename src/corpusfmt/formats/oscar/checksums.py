@@ -19,7 +19,8 @@ _HASH_FIRST = re.compile(rb"([0-9A-Fa-f]{64})(  | \*| |\t)([^\0]+)")
 _NAME_FIRST = re.compile(rb"([^\0]+)\t([0-9A-Fa-f]{64})")
 _LONGEST_LINE = 8192
 _READ_SIZE = 64 * 1024
-_PORTABLE = b"  "
+# What both `sha256sum -c` and `shasum -c` take: as written for text, and, with `-b`, for binary files.
+_PORTABLE = (b"  ", b" *")
 
 
 class ListedName(Struct, frozen=True):
@@ -108,7 +109,8 @@ def checksum_duplicate_name(listed: ListedName) -> Iterator[Problem]:
 CHECKSUM_NOT_PORTABLE = RULES.finding(
     "OSC207",
     "checksum-not-portable",
-    """The checksum list is not in the portable notation: digest, two spaces, name.
+    """The checksum list is not in the portable notation: digest, two spaces, name. `sha256sum -b` writes a space and `*`
+    instead of two spaces, which is accepted.
 
     Why: `sha256sum -c` or `shasum -c`, which the schema recommends, reject it. No published release is portable, so this is
     a warning in the standard profile.
@@ -171,7 +173,6 @@ class ChecksumList:
 
 
 _NOTATIONS = {
-    b" *": "digest, space, asterisk, name",
     b" ": "digest, one space, name",
     b"\t": "digest, tab, name",
 }
@@ -251,7 +252,7 @@ def parsed_line(line: bytes, version: str) -> tuple[str, str, str] | None:
     """Return the name, the lower-case digest and the notation ("" for the portable one) of a line."""
     match = _HASH_FIRST.fullmatch(line)
     if match and not match[3].startswith((b" ", b"\t")) and not match[3].endswith(b"\r"):
-        notation = "" if match[2] == _PORTABLE else _NOTATIONS[match[2]]
+        notation = "" if match[2] in _PORTABLE else _NOTATIONS[match[2]]
         return _printable(match[3]), match[1].decode().lower(), notation
     match = _NAME_FIRST.fullmatch(line) if version == "1.0" else None
     if match:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date
-from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
@@ -23,23 +21,17 @@ from corpusfmt.formats.oscar.metadata_rules import (
     TARGET_URI,
 )
 from corpusfmt.formats.provenance import OWN_HEADERS
+from corpusfmt.formats.warc import RECORD_ID as WARC_RECORD_ID
+from corpusfmt.formats.warc import all_ids, all_times, column, is_time
 from corpusfmt.model import Fault, FindingType, Location, Problem
 from corpusfmt.wording import shortened
 
-_RECORD_ID = re.compile(r"<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>", re.IGNORECASE)
-_TIME = re.compile(
-    r"(?P<day>\d{4}-\d\d-\d\d)[Tt](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d):(?P<second>[0-5]\d|60)(?:\.\d+)?"
-    r"(?:[Zz]|[+-]00:00)",
-    re.ASCII,
-)
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
 # WARC 1.0 has URIs in angle brackets, which few writers produce.
 _URI = r"<?[A-Za-z][A-Za-z0-9+.-]*:[^\n]+"
 # One value per line: a single match costs far less than a call for each.
-_RECORD_IDS = re.compile(r"(?:<urn:uuid:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}>\n)*+")
 _BLOCK_DIGESTS = re.compile(rf"(?:{_BLOCK_DIGEST.pattern}\n)*+")
 _URIS = re.compile(rf"{_URI}(?:\n{_URI})*+")
-_USUAL_TIMES = re.compile(r"(?:\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\dZ\n)*+", re.ASCII)
 _MOST_DIGITS = 20
 
 
@@ -66,35 +58,9 @@ def clipped(value: str) -> str:
     return shortened(value if value.isprintable() else ascii(value)[1:-1], 120, 70, 40)
 
 
-@lru_cache(maxsize=4096)
-def _real_day(day: str) -> bool:
-    try:
-        date.fromisoformat(day)
-    except ValueError:
-        return False
-    return True
-
-
-def is_time(value: str) -> bool:
-    """Return whether a string is a real RFC 3339 time in UTC."""
-    match = _TIME.fullmatch(value)
-    if match is None or not _real_day(match["day"]):
-        return False
-    return match["second"] != "60" or (match["hour"], match["minute"]) == ("23", "59")
-
-
 def is_length(value: str) -> bool:
     """Return whether a string is a number in ASCII digits that fits any reader."""
     return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
-
-
-def _column(values: list[str]) -> str:
-    return "\n".join([*values, ""])
-
-
-def _all_ids(values: list[str]) -> bool:
-    column = _column(values)
-    return column.isascii() and _RECORD_IDS.fullmatch(column.lower()) is not None
 
 
 def _all_lengths(values: list[str]) -> bool:
@@ -102,21 +68,14 @@ def _all_lengths(values: list[str]) -> bool:
     return digits.isascii() and digits.isdigit() and all(0 < len(value) <= _MOST_DIGITS for value in values)
 
 
-def _all_times(values: list[str]) -> bool:
-    """Return whether all are times; days recur, so few are looked up."""
-    if _USUAL_TIMES.fullmatch(_column(values)):
-        return all(map(_real_day, {value[:10] for value in values}))
-    return all(map(is_time, values))
-
-
 def are_right(headers: Sequence[Headers]) -> bool:
     """Return whether all values except the languages are right, all at once."""
     return (
-        _all_ids([each.id for each in headers])
+        all_ids([each.id for each in headers])
         and _all_lengths([each.length for each in headers])
-        and _all_times([each.time for each in headers])
+        and all_times([each.time for each in headers])
         and _URIS.fullmatch("\n".join([each.uri for each in headers])) is not None
-        and _BLOCK_DIGESTS.fullmatch(_column([each.digest for each in headers])) is not None
+        and _BLOCK_DIGESTS.fullmatch(column([each.digest for each in headers])) is not None
         and {each.kind for each in headers} == {"conversion"}
         and {each.media_type for each in headers} == {"text/plain"}
     )
@@ -156,7 +115,7 @@ class _Judged(NamedTuple):
 _TAKE_CONVERSIONS = "use only the text of conversion records"
 _JUDGED = {
     "warc-record-id": _Judged(
-        _RECORD_ID.fullmatch,
+        WARC_RECORD_ID.fullmatch,
         RECORD_ID,
         "warc-record-id is `{}`, expected `<urn:uuid:…>`",
         "keep the id of the WARC record",

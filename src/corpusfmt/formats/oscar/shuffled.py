@@ -63,6 +63,6 @@ def _has_blank_line(text: Entry) -> bool | None:
     except OSError:
         return None
     except StreamFault as fault:
-        if fault.kind == "corrupt":
+        if fault.is_broken:
             return None
     return False if size else None

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, NotRequired, TypedDict
+from functools import lru_cache
+from typing import Annotated, Any, NotRequired, TypedDict
+
+from msgspec import Meta
 
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.oscar2.records import Record
+from corpusfmt.formats.oscar2.records import CONVERSION, MOST_PROB, NEEDED_HEADERS, PLAIN, Record
 from corpusfmt.formats.oscar2.ruleset import EMPTY_FILE, RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.formats.rows.records import Records, are_of
+from corpusfmt.formats.warc import all_ids, all_times
 from corpusfmt.io.jsonlines import Integer
 from corpusfmt.model import Document, Json, Location
+
+_Prob = Annotated[int, Meta(ge=0, le=1)] | Annotated[float, Meta(ge=0, le=MOST_PROB)]
 
 
 class _Identification(TypedDict):
     label: str
-    prob: Integer | float
+    prob: _Prob
 
 
 class _Metadata(TypedDict):
@@ -25,6 +31,8 @@ class _Metadata(TypedDict):
     annotation: NotRequired[list[str] | None]
     quality_warnings: NotRequired[list[str] | None]
     categories: NotRequired[list[str] | None]
+    harmful_pp: NotRequired[Integer | float | None]
+    tlsh: NotRequired[str | None]
 
 
 class _Record(TypedDict):
@@ -49,7 +57,12 @@ class ReleaseRecords(Records):
         self._ids = RecordIds(shard.target.partition(".")[0])
 
     def are_clean(self, rows: list[Json]) -> bool:
-        return are_of(_Record, rows) and all(map(_is_of_a_piece, rows)) and all(map(self._is_filed_right, rows))
+        return (
+            are_of(_Record, rows)
+            and all(map(_is_of_a_piece, rows))
+            and all(map(self._is_filed_right, rows))
+            and _have_right_headers(rows)
+        )
 
     def _is_filed_right(self, row: Json) -> bool:
         return self._language is None or row["metadata"]["identification"]["label"] == self._language
@@ -79,6 +92,22 @@ class ReleaseRecords(Records):
 def _is_of_a_piece(row: Json) -> bool:
     lines: int = row["content"].count("\n") + 1
     return len(row["metadata"]["sentence_identifications"]) == lines
+
+
+@lru_cache(maxsize=1024)
+def _are_right_names(names: tuple[str, ...]) -> bool:
+    return NEEDED_HEADERS.issubset(names) and all(name == name.lower() for name in names)
+
+
+def _have_right_headers(rows: list[Json]) -> bool:
+    headers: list[dict[str, str]] = [row["warc_headers"] for row in rows]
+    return (
+        all(map(_are_right_names, {*map(tuple, headers)}))
+        and {each.get("warc-type", CONVERSION) for each in headers} == {CONVERSION}
+        and {each.get("content-type", PLAIN) for each in headers} == {PLAIN}
+        and all_ids([each["warc-record-id"] for each in headers])
+        and all_times([each["warc-date"] for each in headers])
+    )
 
 
 RECORDS = Rows(RULES, ReleaseRecords, EMPTY_FILE, "records")

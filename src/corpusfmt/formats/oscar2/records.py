@@ -10,11 +10,18 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.oscar2.ruleset import RECORD, RULES
 from corpusfmt.formats.rows.records import object_rules
+from corpusfmt.formats.warc import RECORD_ID, is_time
 from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 
 # Lists of words; the first was renamed to the second in 23.01.
 TAGS = ("annotation", "quality_warnings", "categories")
+
+CONVERSION, PLAIN = "conversion", "text/plain"
+#: Headers that lead from a document to its page.
+NEEDED_HEADERS = frozenset({"warc-record-id", "warc-target-uri", "warc-date"})
+#: The greatest probability that fastText returns.
+MOST_PROB = 1.001
 
 
 class Record(Struct, frozen=True):
@@ -161,6 +168,123 @@ def language_mismatch(record: Record) -> Iterator[Problem]:
         yield Problem(
             f"identified as `{label}` in a file of `{record.language}`", at, "move the record to its language"
         )
+
+
+@RULES.rule("OSJ308", "header-names", on=Record, accepted_by="are_clean", severity=Severity.WARNING, spec=RECORD)
+def header_names(record: Record) -> Iterator[Problem]:
+    """A header's name is not lower case, or the record has no id, address or date.
+
+    Why: readers look up headers by their lower-case names; without them a document cannot be traced to its page.
+    Example: `WARC-Record-ID`; a record without `warc-target-uri`.
+    Fix: write names in lower case, and keep the headers of the WARC record.
+    """
+    headers = record.fields.get("warc_headers")
+    if not isinstance(headers, dict):
+        return
+    at = replace(record.at, pointer="/warc_headers")
+    if capitals := [name for name in headers if name != name.lower()]:
+        yield Problem(f"the header `{capitals[0]}` is not lower case", at, f"name it `{capitals[0].lower()}`")
+    missing = [name for name in sorted(NEEDED_HEADERS) if name not in map(str.lower, headers)]
+    if missing:
+        message = f"header{'s' if len(missing) > 1 else ''} missing: {', '.join(missing)}"
+        yield Problem(message, at, "keep the headers of the WARC record")
+
+
+@RULES.rule("OSJ309", "record-id", on=Record, accepted_by="are_clean", severity=Severity.WARNING, spec=RECORD)
+def record_id(record: Record) -> Iterator[Problem]:
+    """A warc-record-id is not `<urn:uuid:…>`.
+
+    Why: the id identifies a document.
+    Example: `"warc-record-id": "1"`.
+    Fix: keep the id of the WARC record.
+    """
+    value = _header(record, "warc-record-id")
+    if value is not None and not RECORD_ID.fullmatch(value):
+        message = f"warc-record-id is `{value}`, expected `<urn:uuid:…>`"
+        yield Problem(message, _in_headers(record, "warc-record-id"), "keep the id of the WARC record")
+
+
+@RULES.rule("OSJ310", "record-date", on=Record, accepted_by="are_clean", severity=Severity.WARNING, spec=RECORD)
+def record_date(record: Record) -> Iterator[Problem]:
+    """A warc-date is not a real RFC 3339 time in UTC.
+
+    Why: the date of the crawl is part of the provenance.
+    Example: `2021-02-30T00:00:00Z`, `24/02/2021`.
+    Fix: keep the date of the WARC record, such as `2021-02-24T17:55:29Z`.
+    """
+    value = _header(record, "warc-date")
+    if value is not None and not is_time(value):
+        message = f"warc-date is `{value}`, expected an RFC 3339 time in UTC"
+        yield Problem(message, _in_headers(record, "warc-date"), "write `YYYY-MM-DDThh:mm:ssZ`")
+
+
+@RULES.rule("OSJ311", "record-type", on=Record, accepted_by="are_clean", severity=Severity.WARNING, spec=RECORD)
+def record_type(record: Record) -> Iterator[Problem]:
+    """A record is not of warc-type `conversion` and content-type `text/plain`.
+
+    Why: OSCAR consists of the extracted text of WET files; another type means that something else was classified.
+    Example: `warcinfo`, which describes the crawler.
+    Fix: use only conversion records.
+    """
+    for name, expected in (("warc-type", CONVERSION), ("content-type", PLAIN)):
+        value = _header(record, name)
+        if value not in {None, expected}:
+            message = f"{name} is `{value}`, expected `{expected}`"
+            yield Problem(message, _in_headers(record, name), "use only the text of conversion records")
+
+
+@RULES.rule(
+    "OSJ312",
+    "prob-range",
+    on=Record,
+    accepted_by="are_clean",
+    severity=Severity.WARNING,
+    spec=RECORD,
+    unless=("OSJ303", "OSJ304"),
+)
+def prob_range(record: Record) -> Iterator[Problem]:
+    """A prob is less than 0 or greater than 1. fastText's rounding, up to 1.001, is accepted.
+
+    Why: filters by confidence keep or drop the wrong documents.
+    Example: `"prob": 93.9`, in per cent.
+    Fix: write the probability that the classifier returned.
+    """
+    metadata = record.fields["metadata"]
+    found = {"identification": metadata["identification"]["prob"]}
+    for number, each in enumerate(metadata["sentence_identifications"]):
+        if each is not None:
+            found[f"sentence_identifications/{number}"] = each["prob"]
+    odd = [name for name, prob in found.items() if not 0 <= prob <= (1 if isinstance(prob, int) else MOST_PROB)]
+    if odd:
+        message = f"prob is `{found[odd[0]]}`, expected 0 to 1"
+        hint = "write the probability that the classifier returned"
+        yield Problem(message, _below(record, f"{odd[0]}/prob"), hint, count=len(odd))
+
+
+@RULES.rule("OSJ313", "score-type", on=Record, accepted_by="are_clean", spec=RECORD, unless=("OSJ303",))
+def score_type(record: Record) -> Iterator[Problem]:
+    """The perplexity `harmful_pp` is neither null nor a number, or `tlsh` neither null nor a string.
+
+    Why: typed readers stop there, and filters by perplexity fail.
+    Example: `"harmful_pp": "4063.18"`.
+    Fix: write a number and a string, or null where there is none.
+    """
+    for name, kind, expected in (("harmful_pp", (int, float), "a number"), ("tlsh", str, "a string")):
+        value = record.fields["metadata"].get(name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, kind)):
+            message = f"`{name}` is {json_type(value)}, expected {expected} or null"
+            yield Problem(message, _below(record, name), f"write {expected}, or null")
+
+
+def _header(record: Record, name: str) -> str | None:
+    """Return the value of a header, None if it is absent or not a string."""
+    headers = record.fields.get("warc_headers")
+    value = headers.get(name) if isinstance(headers, dict) else None
+    return value if isinstance(value, str) else None
+
+
+def _in_headers(record: Record, name: str) -> Location:
+    return replace(record.at, pointer=pointer("warc_headers", name))
 
 
 def is_identification(value: Any) -> TypeGuard[Json]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.general import report_encoded_text, report_text, within_limits
+from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_text, within_limits
 from corpusfmt.formats.parquet.arrow import batches
 from corpusfmt.formats.parquet.clean import CleanRows, clean_rows
 from corpusfmt.formats.parquet.rows import (
@@ -63,8 +63,10 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             facts = (entry.path, [(field.name, str(field.type)) for field in table.file.schema_arrow])
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
+                empty = EmptyTexts()
                 for found in batches(table, columns.kinds, partial(_scanned, columns=columns)):
-                    _judge_rows(found, columns, judge)
+                    _judge_rows(found, columns, empty, judge)
+                empty.report(judge.coverage.documents, judge)
                 if not judge.coverage.documents:
                     hint = "delete the file, or write it again"
                     judge.report(EMPTY_FILE, Problem("no rows", Location(entry.path), hint))
@@ -78,11 +80,15 @@ def _scanned(batch: Any, columns: Columns) -> CleanRows | list[Json | UnicodeDec
     return clean or list(decoded(batch))
 
 
-def _judge_rows(found: CleanRows | list[Json | UnicodeDecodeError], columns: Columns, judge: Judge) -> None:
+def _judge_rows(
+    found: CleanRows | list[Json | UnicodeDecodeError], columns: Columns, empty: EmptyTexts, judge: Judge
+) -> None:
     first = judge.coverage.documents + 1
     if isinstance(found, CleanRows):
         for suspect in found.suspects:
             report_encoded_text(suspect.text, place_of(suspect.fields, columns, first + suspect.number), judge)
+        if found.empty:
+            empty.add(len(found.empty), partial(place_of, found.first_empty, columns, first + found.empty[0]))
         judge.coverage.documents += found.count
         return
     for number, fields in enumerate(found, first):
@@ -90,6 +96,7 @@ def _judge_rows(found: CleanRows | list[Json | UnicodeDecodeError], columns: Col
         judge_row(row, judge)
         if isinstance(row, Row) and isinstance(text := row.fields[columns.text], str):
             report_text(text, row.at, judge)
+            empty.add(int(not text), partial(getattr, row, "at"))
     judge.coverage.documents += len(found)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -33,6 +34,9 @@ class CleanRows(Struct):
 
     count: int
     suspects: list[Suspect]
+    #: The numbers of rows with an empty text, and the fields of the first of them.
+    empty: Sequence[int] = ()
+    first_empty: Json = {}
 
 
 def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
@@ -46,7 +50,9 @@ def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
         return None
     if not _are_clean(rows, columns):
         return None
-    return CleanRows(batch.num_rows, [Suspect(number, rows[number], text) for number, text in texts.suspects()])
+    suspects = [Suspect(number, rows[number], text) for number, text in texts.suspects()]
+    empty = texts.empty()
+    return CleanRows(batch.num_rows, suspects, empty, rows[empty[0]] if empty else {})
 
 
 def _are_clean(rows: list[Json], columns: Columns) -> bool:
@@ -81,6 +87,12 @@ class _Texts:
             return False
         data = memoryview(self._data).cast("B")
         return not any(data[end] in _CONTINUING for end in self._ends if end < len(data))
+
+    def empty(self) -> Sequence[int]:
+        """Return the numbers of those that are empty."""
+        if len(set(self._ends)) == len(self._ends):
+            return ()
+        return [number for number, (start, end) in enumerate(pairwise(self._ends)) if start == end]
 
     def suspects(self) -> Iterator[tuple[int, bytes]]:
         """Yield the number of each that may be encoded twice, and its bytes."""

@@ -113,7 +113,7 @@ class RowFile:
         try:
             yield from blocks(chunks, self._max_line_bytes)
         except StreamFault as fault:
-            self.whole = self.whole and fault.kind != "corrupt"
+            self.whole = self.whole and not fault.is_broken
             self._judge.report(*broken_stream(at, fault))
         self.bytes += chunks.bytes
 

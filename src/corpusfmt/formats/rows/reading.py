@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import count
 from typing import TypeVar
 
@@ -10,7 +11,7 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
 from corpusfmt.formats.batches import EncodedRows
-from corpusfmt.formats.general import within_limits
+from corpusfmt.formats.general import EmptyTexts, within_limits
 from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records, Row
 from corpusfmt.formats.rows.writing import encoded
@@ -43,21 +44,32 @@ class Rows(Struct, frozen=True):
         coverage = judge.coverage
         with within_limits(judge, entry.path):
             file = RowFile(entry, judge, options)
-            whole = True
+            empty = EmptyTexts()
+            whole, rows = True, 0
             for found in _scanned(file, records.passed if self._may_accept(records) else _none):
                 if isinstance(found, LongLine):
                     judge.report(*file.too_long(found))
                     whole = False
                 elif isinstance(found, Run):
-                    records.judged(found.data, Location(entry.path, found.line, found.byte), judge, found.count)
-                    coverage.documents += found.count
+                    at = Location(entry.path, found.line, found.byte)
+                    rows += found.count
+                    row = records.judged(found.data, at, judge, found.count)
+                    if row is not None and isinstance(text := row.get(records.text), str):
+                        coverage.documents += found.count
+                        empty.add(0 if text else found.count, partial(records.place, row, at))
                 else:
                     for run, row in found.suspects():
                         times = run.count * found.times
                         records.judge_text(row, Location(entry.path, run.line, run.byte), judge, times)
+                    rows += len(found.rows) * found.times
                     coverage.documents += len(found.rows) * found.times
+                    if numbers := records.empty_texts(found.rows):
+                        empty.add(
+                            len(numbers) * found.times, partial(_place_in, found, numbers[0], records, entry.path)
+                        )
             coverage.bytes += file.bytes
-            if whole and file.whole and not coverage.documents:
+            empty.report(coverage.documents, judge)
+            if whole and file.whole and not rows:
                 hint = "delete the file, or write it again"
                 judge.report(self.empty, Problem(f"no {self.what}", Location(entry.path), hint))
         return ShardResult(judge.tally, coverage, None if records.facts is None else (entry.path, records.facts))
@@ -134,6 +146,12 @@ class Fit(Struct):
                 run = first_run(self.lines, self.lines.line + number, start)
                 yield run, self.rows[number]
                 after = number + run.count
+
+
+def _place_in(found: Fit, number: int, records: Records, path: str) -> Location:
+    lines = found.lines
+    byte = sum(map(len, lines.data.split(b"\n", number)[:number])) + number
+    return records.place(found.rows[number], Location(path, lines.line + number, lines.byte + byte))
 
 
 def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[Fit | Run | LongLine]:

@@ -115,6 +115,7 @@ def _named(at: Location, name: Any) -> Location:
 
 
 _STRINGS = {str, EncodedText}
+_EMPTY = EncodedText(b'""')
 _encode = msgspec.json.Encoder().encode
 
 
@@ -175,6 +176,16 @@ class Records(ABC):
 
     def _if_clean(self, rows: list[Json] | None) -> list[Json] | None:
         return rows if rows is not None and self.are_clean(rows) else None
+
+    def empty_texts(self, rows: list[Json]) -> list[int]:
+        """Return the numbers of clean rows, from 0, whose texts are empty."""
+        texts = [row[self.text] for row in rows]
+        empty = "" if isinstance(texts[0], str) else _EMPTY
+        return [number for number, text in enumerate(texts) if text == empty] if empty in texts else []
+
+    def place(self, row: Json, at: Location) -> Location:
+        """Return the place of a row with the name of its record."""
+        return _named(at, self.id_of(row))
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import BinaryIO
 
+from msgspec.structs import replace
+
 from corpusfmt.formats.columns import columns_names
 from corpusfmt.formats.parts import TEXT, Item, Writer
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.text.reading import SOURCE
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.io.paragraphs import split_at
 from corpusfmt.model import Document
 
 _BELOW = "data"
@@ -20,14 +23,16 @@ _MADE = frozenset({SYNTHETIC, "language"})
 class _Texts:
     def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
         self._file = GzipWriter(files[0], compression)
+        self._splits = False
         self.text_bytes = 0
 
     def add(self, text: bytes) -> None:
         self._file.write(text)
+        self._splits = self._splits or split_at(text.removesuffix(b"\n\n")) >= 0
         self.text_bytes += len(text)
 
     def finish(self) -> list[FileFacts]:
-        return [self._file.finish()]
+        return [replace(self._file.finish(), splits=self._splits)]
 
 
 def _item(document: Document) -> Item[bytes]:

@@ -181,6 +181,23 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
 
 
 @RULES.rule(
+    "CRO315", "md5-format", on=FileObject, spec=_FILE_OBJECT,
+    severity=Severity.WARNING,
+)  # fmt: skip
+def md5_format(file: FileObject) -> Iterator[Problem]:
+    """The md5 is not 32 hexadecimal digits.
+
+    Why: no file can match the value.
+    Example: a SHA-256 of 64 digits, a digest in Base64, the word "md5".
+    Fix: write the output of `md5sum`, or the SHA-256 of the file as `sha256`.
+    """
+    for literal in (*file.texts("cr:md5"), *file.texts("sc:md5")):
+        if not re.fullmatch(r"[0-9a-fA-F]{32}", literal.value):
+            message = f"{file.title}: `md5` is `{clip(literal.value)}`, expected 32 hexadecimal digits"
+            yield Problem(message, file.place_of(literal), "write the output of `md5sum`")
+
+
+@RULES.rule(
     "CRO309", "contentsize-format", on=FileObject, spec=_FILE_OBJECT,
     severity=Severity.WARNING,
 )  # fmt: skip
