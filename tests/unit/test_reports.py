@@ -304,6 +304,14 @@ def test_one_cause_is_one_entry_with_an_exact_count(rows: int, files: int, times
     assert report.by_path == {f"{file}.jsonl": {"JSL301": rows} for file in range(files)}
 
 
+def test_findings_about_whole_files_name_each_of_them() -> None:
+    report = Report("dolma", "1.0", Tally(), Coverage(2, 2))
+    for path in ("a", "b"):
+        report.tally.add(Finding("MAN201", "x", Severity.ERROR, Problem("missing", Location(path))))
+    lines = corpusfmt.render(report, "concise").split("\n")
+    assert lines[:2] == ["a: MAN201 error x: missing", "b: MAN201 error x: missing"]
+
+
 def test_other_messages_of_a_rule_are_not_taken_for_the_same() -> None:
     report = repeated("row {}", 12, 2)
     assert corpusfmt.render(report, "full").split("\n")[:3] == [

@@ -38,11 +38,14 @@ class Entry(Struct, frozen=True):
 
 
 def folded(findings: Iterable[Finding], *, by_file: bool = False) -> list[Entry]:
-    """Return findings with one entry for those with the same rule, message and hint, in one file or in all."""
+    """Return findings with one entry for those with the same rule, message and hint, in one file or in all.
+
+    Findings about a file as a whole, such as one that is missing, stay as they are: the path is what they say.
+    """
     entries: dict[tuple[str, ...], Entry] = {}
     for each in findings:
         path = each.location.path
-        key = (each.code, each.severity, *alike(each), path if by_file else "")
+        key = (each.code, each.severity, *alike(each), path if by_file or each.location.line is None else "")
         entries.setdefault(key, Entry(each, Counter())).by_path[path] += each.count
     return [*entries.values()]
 
