@@ -203,8 +203,10 @@ def judge_entries(manifest: Manifest, intact: Iterable[Entry], fmt: Format, vers
         check_records(Known(manifest.files), intact, judge, fmt.describers.get(version), judges_lists=judges_lists)
 
 
-def judge_unsealed(release: Release, fmt: Format, version: str, judge: Judge, unread: Mapping[str, Unread]) -> None:
-    """Report where the records of a folder without a manifest contradict its files."""
+def judge_unsealed(
+    release: Release, fmt: Format, version: str, judge: Judge, unread: Mapping[str, Unread], *, loading: bool
+) -> None:
+    """Report where the records of a folder without a manifest contradict its files; with `loading`, others judge the card."""
     report_unread(unread, judge)
     documents = dict(release.documents)
     is_counted = fmt.descriptions is None and None not in documents.values()
@@ -214,7 +216,8 @@ def judge_unsealed(release: Release, fmt: Format, version: str, judge: Judge, un
         for path, entry, facts in joined(release.found.files.items(), release.read.items())
     }
     describer = fmt.describers.get(version)
-    records = (each for each in release.records if each.path not in unread)
+    others = {"card"} if loading else ()
+    records = (each for each in release.records if each.path not in unread and role_of_record(each) not in others)
     check_records(Known(files, sealed=False), records, judge, describer, judges_lists=bool(_codes_of_lists(fmt)))
 
 

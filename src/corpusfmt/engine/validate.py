@@ -459,7 +459,8 @@ def _judge_files(
             if part.judges and release.manifest is not None:
                 judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
             elif part.judges and release.named is not None:
-                judge_unsealed(release, fmt, plan.version, manifest_judge, unread)
+                loading = options.grading.loading
+                judge_unsealed(release, fmt, plan.version, manifest_judge, unread, loading=loading)
             beside = Counter(map(role_of_record, release.records)) + Counter(manifest=int(release.manifest is not None))
             del beside["croissant"]  # which is checked by itself, too
             plan.coverage.checked.update(beside)

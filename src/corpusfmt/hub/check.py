@@ -167,8 +167,8 @@ def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Ju
     builder = builder_of(path for own in tables[0].splits.values() for path in own)
     if builder in {"json", "parquet"}:
         _judge_columns(tables, entries, judge, look)
-    else:
-        judge.coverage.gap(".", NOT_JUDGED, f"none is for the rows of {builder or 'other'} files")
+    elif builder:
+        judge.coverage.gap(".", NOT_JUDGED, f"none is for the rows of {builder} files")
 
 
 def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
