@@ -7,6 +7,7 @@ import hashlib
 import json
 import random
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,7 +20,7 @@ from support import run_cli
 import corpusfmt
 from corpusfmt.model import Document, Report, UsageError, Verdict
 
-DETAILS = {
+DETAILS: dict[str, Any] = {
     "license": "https://opensource.org/license/mit",
     "creator": "Example",
     "url": "https://example.org",

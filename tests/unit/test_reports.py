@@ -274,12 +274,12 @@ def test_text_is_limited_to_the_worst_and_the_rest_is_counted() -> None:
         assert list(RENDERERS[name](report)) == corpusfmt.render(report, name).split("\n")[:-1]
 
 
-def repeated(message: str, rows: int, files: int, **at: str) -> Report:
+def repeated(message: str, rows: int, files: int, pointer: str | None = None) -> Report:
     report = Report("jsonl", "1.0", Tally(), Coverage(files, files))
     for file in range(files):
         shard = Tally()
         for line in range(1, rows + 1):
-            place = Location(f"{file}.jsonl", line, **at)
+            place = Location(f"{file}.jsonl", line, pointer=pointer)
             shard.add(Finding("JSL301", "x", Severity.ERROR, Problem(message.format(line), place, "h")))
         report.tally.merge(shard)
     return report
