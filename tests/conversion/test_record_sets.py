@@ -99,8 +99,7 @@ def test_parquet_by_its_own_description(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "theirs/t.parquet")
     description = json.dumps(corpusfmt.describe(tmp_path / "theirs"))
     (tmp_path / "theirs/croissant.json").write_text(description, "utf-8")
-    # Detected as the description that it is: the tables are of another maker.
-    rows = converted(tmp_path / "theirs", tmp_path / "out", source_name="theirs")
+    rows = converted(tmp_path / "theirs", tmp_path / "out", source_format="croissant", source_name="theirs")
     assert rows == [
         {"id": "a", "text": "one", "source": "theirs", "metadata": {"stars": 1, "score": 0.5}},
         {"id": "b", "text": "two", "source": "theirs", "metadata": {"stars": None, "score": "NaN"}},
