@@ -21,6 +21,8 @@ import pytest
 import served
 from _pytest.mark import ParameterSet
 
+from corpusfmt.model import Finding, Report
+
 if sys.version_info >= (3, 14):
     from compression import zstd
 else:
@@ -35,6 +37,7 @@ __all__ = [
     "corpus",
     "every",
     "gzipped",
+    "of_data",
     "run_cli",
     "scan_without_kernel",
     "tarred",
@@ -101,6 +104,11 @@ def server_of(environment: Mapping[str, str]) -> served.Server:
 def unmeasured() -> dict[str, str]:
     """Return the environment for a process with limits, which measuring coverage would exceed."""
     return {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+
+
+def of_data(report: Report) -> list[Finding]:
+    """Return the findings about a corpus and not its description, of which only the author knows what is missing."""
+    return [each for each in report.findings if not each.location.path.endswith("croissant.json")]
 
 
 def gzipped(data: bytes) -> bytes:

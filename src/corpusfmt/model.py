@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -9,7 +10,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct, field, structs
 
 from corpusfmt._version import VERSION
 
@@ -258,7 +259,7 @@ class Coverage(Struct):
 
     `not_run` counts the subjects that a rule did not run on because another rule had fired, by (path, rule code, reason).
     `gaps` counts things that could not be checked although no defect is known, by (path, what, reason): a run with a gap
-    is `incomplete`.
+    is `incomplete`. `checked` counts the files that were checked, by format or role.
     """
 
     shards_seen: int = 0
@@ -268,6 +269,7 @@ class Coverage(Struct):
     sampled: bool = False
     not_run: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     gaps: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    checked: Counter[str] = field(default_factory=Counter)
 
     def skip(self, path: str, rule: str, reason: str, count: int = 1) -> None:
         """Record that a rule did not run on something in a file, because of a finding there."""
@@ -296,6 +298,7 @@ class Coverage(Struct):
         self.sampled |= other.sampled
         self.not_run.update(other.not_run)
         self.gaps.update(other.gaps)
+        self.checked.update(other.checked)
 
 
 # Further findings of the same rule would add nothing; counts stay exact.
@@ -327,6 +330,7 @@ class Tally(Struct):
     _seen: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept: Counter[tuple[str, str]] = field(default_factory=Counter)
     _kept_of_rule: Counter[str] = field(default_factory=Counter)
+    _alike: dict[tuple[str, Severity, str, str, str], int] = field(default_factory=dict)
     _bytes: int = 0
 
     def add(self, finding: Finding) -> bool:
@@ -340,6 +344,19 @@ class Tally(Struct):
                 return False
         self._keep(key, finding)
         return True
+
+    def count(self, finding: Finding) -> None:
+        """Count a finding that the caps do not allow to keep, and which the baseline does not cover."""
+        self.counts[finding.code, finding.severity, finding.location.path] += finding.count
+        self._count_alike(finding)
+
+    def _count_alike(self, finding: Finding) -> None:
+        """Let the last one kept with the same message stand for a finding as well."""
+        place = self._alike.get(_what_is_alike(finding))
+        if place is not None:
+            kept = self.findings[place]
+            problem = structs.replace(kept.problem, count=kept.count + finding.count)
+            self.findings[place] = Finding(kept.code, kept.slug, kept.severity, problem)
 
     def only_counts(self, code: str, path: str) -> bool:
         """Return whether further findings with a code in a file are counted and not kept."""
@@ -359,12 +376,14 @@ class Tally(Struct):
         of_rule = self._kept_of_rule[finding.code]
         if self._kept[key] < self.cap and of_rule < _MOST_FINDINGS_OF_A_RULE:
             size = _size_of(finding)
-            if of_rule and self._bytes + size > _MOST_BYTES_OF_FINDINGS:
+            if not of_rule or self._bytes + size <= _MOST_BYTES_OF_FINDINGS:
+                self._bytes += size
+                self._kept[key] += 1
+                self._kept_of_rule[finding.code] += 1
+                self._alike[_what_is_alike(finding)] = len(self.findings)
+                self.findings.append(finding)
                 return
-            self._bytes += size
-            self._kept[key] += 1
-            self._kept_of_rule[finding.code] += 1
-            self.findings.append(finding)
+        self._count_alike(finding)
 
     def _pass_over(self, key: tuple[str, str], finding: Finding) -> None:
         # Keep the last one: new problems tend to be at the end. It is shown only if the counts prove that one is new.
@@ -380,6 +399,7 @@ class Tally(Struct):
             for suppressed in [suppressed for suppressed in counter if suppressed[1] == path]:
                 del counter[suppressed]
         self.findings = [each for each in self.findings if each.location.path != path]
+        self._alike = {_what_is_alike(each): place for place, each in enumerate(self.findings)}
         for code in codes:
             self.passed_over.pop((code, path), None)
             self._seen.pop((code, path), None)
@@ -409,6 +429,23 @@ class Tally(Struct):
 
     def __contains__(self, code: str) -> bool:
         return any(counted == code for counted, _, _ in self.counts)
+
+
+# The place of a node in a description, at the start of a message: `recordSet "ratings" › field "ratings/user_id": `.
+_NODE = re.compile(r'\w+(?: "[^"]*"|\[\d+\])?(?: › \w+(?: "[^"]*"|\[\d+\])?)*: ')
+_NAME = re.compile(r' "[^"]*"|\[\d+\]')
+
+
+def alike(finding: Finding) -> tuple[str, str]:
+    """Return what findings of one cause have in common: the message, of a description without the names of nodes, and the hint."""
+    message = finding.message
+    if finding.location.pointer is not None and (node := _NODE.match(message)):
+        message = _NAME.sub("", node[0]) + message[node.end() :]
+    return message, finding.hint
+
+
+def _what_is_alike(finding: Finding) -> tuple[str, Severity, str, str, str]:
+    return finding.code, finding.severity, finding.location.path, *alike(finding)
 
 
 # A run in which one of these fired has not checked all of its input.
@@ -622,6 +659,7 @@ def coverage_record(coverage: Coverage) -> Json:
         "documents": coverage.documents,
         "bytes": coverage.bytes,
         "sampled": coverage.sampled,
+        "checked": dict(coverage.checked),
         "not_run": _counted("rule", coverage.not_run),
         "gaps": _counted("what", coverage.gaps),
     }

@@ -246,6 +246,8 @@ class Profile(Struct, frozen=True):
 
 #: Why something was not checked after the first error.
 STOPPED = "--fail-fast: stopped at the first error"
+#: What was not checked if none of a profile's rules is for what was found.
+NOT_JUDGED = "the rules of a profile"
 STANDARD = Profile("standard")
 _BY_WEIGHT = (None, Severity.INFO, Severity.WARNING, Severity.ERROR)
 
@@ -431,7 +433,7 @@ class Judge:
             self.tally.regraded[rule.code, problem.at.path, reason] += problem.count
         may_stop = severity is Severity.ERROR and self._grading.stops
         if not may_stop and self.tally.only_counts(rule.code, problem.at.path):
-            self.tally.counts[rule.code, severity, problem.at.path] += problem.count
+            self.tally.count(Finding(rule.code, rule.slug, severity, _fit(problem)))
             return
         is_new = self.tally.add(Finding(rule.code, rule.slug, severity, _fit(problem)))
         if is_new and may_stop:

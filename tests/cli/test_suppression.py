@@ -44,9 +44,10 @@ def test_a_new_finding_among_ten_thousand_known_ones_is_shown(tmp_path: Path) ->
         assert last_line(done) == (
             "INVALID: 11 errors, 0 warnings; 10,010 known from base.json. Explain one with `corpusfmt rule DOL306`."
         )
-        text = done.stdout.decode()
-        assert "documents/old.jsonl:10001: DOL306 error missing-source" in text
-        assert text.count("documents/new.jsonl:") == 10
+        assert b"DOL306 error missing-source: `source` is missing (11 times in 2 files, first here)" in done.stdout
+        text = run_cli("validate", corpus, "--baseline", base, "--output-format", "grouped").stdout.decode()
+        assert "1  documents/old.jsonl:10001  `source` is missing" in text
+        assert "10  documents/new.jsonl:1  `source` is missing" in text
         assert "documents/same.jsonl" not in text
 
 
@@ -207,11 +208,13 @@ def test_a_reader_that_reads_nothing_is_no_error(command: str) -> None:
 
 
 def test_text_is_limited_and_info_is_on_request(tmp_path: Path) -> None:
-    rows(tmp_path / "d/documents/a.jsonl", 30)
-    done = run_cli("validate", tmp_path / "d", "--max-per-rule", "30", "--max-findings", "5")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/a.jsonl").write_text("".join(f'{{"text": "a", "x": {n}e999}}\n' for n in range(1, 31)))
+    options = ("--format", "jsonl", "--max-per-rule", "30", "--max-findings", "5")
+    done = run_cli("validate", tmp_path / "d", *options)
     text = done.stdout.decode()
-    assert text.count("DOL306 error") == 6
-    assert "… 25 more findings are not shown (DOL306): raise --max-findings" in text
+    assert text.count("GEN303 error") == 6
+    assert "… 25 more findings are not shown (GEN303): raise --max-findings" in text
     assert run_cli("validate", tmp_path / "d", "--show", "everything").returncode == 2
 
 

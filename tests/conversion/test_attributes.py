@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conversion.rows import Json, beside, data_files, document, lines_of, read_rows, texts, write_rows
-from support import gzipped, run_cli
+from support import gzipped, of_data, run_cli
 
 import corpusfmt
 from corpusfmt.model import BadInput, UsageError, Verdict
@@ -186,7 +186,7 @@ def test_attribute_sets_are_a_loss_for_oscar_unless_they_are_merged(tmp_path: Pa
 def test_languages_of_oscar_as_an_attribute_set(oscar_corpus: Path, tmp_path: Path) -> None:
     corpusfmt.convert(oscar_corpus, tmp_path / "dolma", to="dolma", language_attributes=True, jobs=2)
     report = corpusfmt.validate(tmp_path / "dolma")
-    assert (report.counts["error"], report.counts["warning"]) == (0, 0), corpusfmt.render(report)
+    assert {each.severity for each in of_data(report)} <= {"info"}, corpusfmt.render(report)
     documents, rows = (
         read_rows(tmp_path / "dolma/documents/de", ""),
         read_rows(tmp_path / "dolma/attributes", "oscar-language/de"),

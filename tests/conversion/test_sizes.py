@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conversion.rows import Json, beside, data_files, document, lines_of, read_rows, texts, write_rows
-from support import LONG_LINE, gzipped
+from support import LONG_LINE, gzipped, of_data
 
 import corpusfmt
 from corpusfmt.model import UsageError
@@ -41,7 +41,7 @@ def test_oscar_parts_are_cut_anew_through_the_language(tmp_path: Path) -> None:
         corpusfmt.convert(tmp_path / "dolma", out, to="oscar", part_bytes=TWO_DOCUMENTS, jobs=jobs)
     assert data_files(tmp_path / "oscar-1") == data_files(tmp_path / "oscar-2")
     report = corpusfmt.validate(tmp_path / "oscar-1")
-    assert report.counts["error"] == report.counts["warning"] == 0, corpusfmt.render(report)
+    assert {each.severity for each in of_data(report)} <= {"info"}, corpusfmt.render(report)
     found = texts(tmp_path / "oscar-1/en")
     assert [text.count(b"\n\n") for text in found] == [3, 3, 3]
     assert b"".join(found).decode() == "".join(f"{row['text']}\n\n" for row in rows)

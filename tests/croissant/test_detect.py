@@ -12,6 +12,7 @@ import pytest
 from croissant.documents import CONTEXT, check, document, errors
 
 import corpusfmt
+from corpusfmt.formats import detect
 from corpusfmt.formats.croissant.format import FORMAT
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.io.paths import entry_of
@@ -53,22 +54,29 @@ def test_what_stands_far_behind_is_not_looked_at(beyond: int, claimed: bool, tmp
 
 
 @pytest.mark.parametrize(
-    ("paths", "claimed"),
+    ("paths", "found"),
     [
-        (["croissant.json"], True),
-        (["metadata.json", "data/a.csv", "data/deep/b.csv"], True),
-        (["other.json"], False),
-        (["croissant.json/a.txt"], False),
-        (["croissant.json/a.txt", "metadata.json"], True),
-        (["croissant.json", "documents/a.jsonl.gz"], False),
-        (["croissant.json", "af/af.txt.gz", "af/af_meta.jsonl.gz"], False),
-        (["croissant.json", "af/af_sha256.txt"], False),
-        (["croissant.json", "en_meta/en_meta_part_1.jsonl.zst"], False),
+        (["croissant.json"], "croissant"),
+        (["metadata.json", "data/a.csv", "data/deep/b.csv"], "croissant"),
+        (["croissant.json", "data/a.csv", "README.txt", "LICENSE"], "croissant"),
+        (["croissant.json", "images/a.jpg", "notes.txt"], "croissant"),
+        (["other.json"], ""),
+        (["croissant.json/a.csv"], ""),
+        (["croissant.json/a.csv", "metadata.json"], "croissant"),
+        (["croissant.json", "documents/a.jsonl.gz"], "dolma"),
+        (["croissant.json", "af/af.txt.gz", "af/af_meta.jsonl.gz"], "oscar"),
+        (["metadata.json", "af/af.txt"], "text"),
+        (["croissant.json", "a.txt", "b.txt"], "text"),
+        (["metadata.json", "a.txt"], "text"),
     ],
 )
-def test_a_folder_is_claimed_unless_it_is_a_corpus(paths: list[str], claimed: bool, tmp_path: Path) -> None:
-    root = write(tmp_path / "root", *paths)
-    assert (FORMAT.detect(entry_of(str(root))) is not None) is claimed
+def test_a_folder_is_a_description_only_without_a_corpus(paths: list[str], found: str, tmp_path: Path) -> None:
+    entry = entry_of(str(write(tmp_path / "root", *paths)))
+    if found:
+        assert detect(entry)[0].name == found
+    else:
+        with pytest.raises(UsageError, match="no known format recognises"):
+            detect(entry)
 
 
 def test_the_description_of_a_corpus_is_claimed_by_itself(tmp_path: Path) -> None:

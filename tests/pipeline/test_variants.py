@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
-from support import LONG_LINE, REPOSITORY, SAMPLE, run_cli, tree, wet_file, wet_record
+from support import LONG_LINE, REPOSITORY, SAMPLE, of_data, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.io.containers import ContainerWriter
@@ -225,7 +225,7 @@ def test_attributes_say_the_language_and_probability_of_each_line(tmp_path: Path
             assert [score for _, _, score in spans] == [round(guess.score, 5) for guess in guesses]
             assert {guess.label for guess in guesses} == {below.parts[0]}
     report = corpusfmt.validate(tmp_path / "out", profile="strict")
-    assert (report.verdict.value, report.counts["error"], report.counts["warning"]) == ("valid", 0, 0)
+    assert {each.severity for each in of_data(report)} <= {"info"}, corpusfmt.render(report)
 
 
 def test_documents_of_dolma_keep_the_headers_of_their_record(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import tree, zstd
+from support import of_data, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
@@ -222,7 +222,8 @@ def test_rows_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> None
 
     corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma", columns=name)
     dolma = corpusfmt.validate(tmp_path / "dolma", profile="strict")
-    assert (dolma.format, dolma.verdict.value, dolma.coverage.documents) == ("dolma", "valid", 10)
+    assert (dolma.format, dolma.coverage.documents) == ("dolma", 10)
+    assert not any(each.severity == "error" for each in of_data(dolma))
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
     assert rows_below(tmp_path / "back/data") == rows
 
@@ -315,7 +316,8 @@ def test_tables_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> No
 
     corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma", columns=name)
     dolma = corpusfmt.validate(tmp_path / "dolma", profile="strict")
-    assert (dolma.format, dolma.verdict.value, dolma.coverage.documents) == ("dolma", "valid", 3)
+    assert (dolma.format, dolma.coverage.documents) == ("dolma", 3)
+    assert not any(each.severity == "error" for each in of_data(dolma))
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
     assert rows_below(tmp_path / "back/data") == rows
     text_of = [row[load_columns(name).fields.text] for row in rows]

@@ -119,11 +119,11 @@ def test_a_first_file_without_rows_does_not_decide_of_which_corpus_the_others_ar
     assert expected[0]["source"] == "c4"
 
 
-def test_a_description_comes_before_the_rows_that_it_describes(tmp_path: Path) -> None:
+def test_rows_come_before_their_description(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", {"text": "x"})
     description = corpusfmt.describe(tmp_path)
     (tmp_path / "croissant.json").write_text(json.dumps(description), "utf-8")
-    assert detect(entry_of(str(tmp_path)))[0].name == "croissant"
+    assert detect(entry_of(str(tmp_path)))[0].name == "jsonl"
 
 
 def test_what_becomes_of_each_field(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.cli.catalogue import known_rules
+from corpusfmt.model import Severity
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.rules import selects
 
@@ -64,6 +66,39 @@ def test_a_profile_that_ships_grades_rules_that_there_are(name: str) -> None:
         assert grade.source
         for code in grade.rules:
             assert [rule.code for rule in rules if selects(code, rule)] == [code]
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_no_profile_is_milder_than_standard_unless_it_says_so(name: str) -> None:
+    weight = [None, *reversed(Severity)].index
+    profile = load_profile(name)
+    milder = set()
+    for owners in known_rules().values():
+        rule = owners[0][1]
+        for version, minor in product(("", "1.0", "1.1"), (False, True)):
+            grade, standard = profile.grade_of(rule, minor=minor), rule.severity_for(version=version, minor=minor)
+            if grade and weight(grade.severity) < weight(standard):
+                milder.add(rule.code)
+    said = profile.summary.startswith("Milder than `standard`")
+    assert bool(milder) == said == (name == "letter")
+
+
+def test_strict_finds_every_error_of_standard(tmp_path: Path) -> None:
+    """A file without a checksum: an error in `standard`, and in `strict`; the letter of Croissant only says that it may have one."""
+    path = tmp_path / "croissant.json"
+    described = {key: value for key, value in SUBMITTED.items() if key not in {"recordSet", "distribution"}}
+    table = {"@type": "cr:FileObject", "@id": "a.csv", "name": "a.csv", "encodingFormat": "text/csv"}
+    path.write_text(
+        json.dumps(described | {"distribution": [table | {"contentUrl": "https://example.org/a.csv"}]}), "utf-8"
+    )
+
+    def severity(*profiles: str) -> list[str]:
+        return [
+            each.severity.value for each in corpusfmt.validate(path, profile=profiles).findings if each.code == "CRO307"
+        ]
+
+    assert severity("standard") == severity("strict") == severity("strict", "hub") == ["error"]
+    assert severity("letter") == severity("strict", "letter") == ["warning"]
 
 
 def changed(path: Path, **edits: Any) -> None:
@@ -149,7 +184,7 @@ def test_a_profile_that_cannot_be_used_says_why(text: str, says: str, described:
     [
         (
             "stric",
-            "error: unknown profile 'stric' (did you mean `strict`?); known: standard, common-crawl, hub, neurips-2026, strict, or the path",
+            "error: unknown profile 'stric' (did you mean `strict`?); known: standard, common-crawl, hub, letter, neurips-2026, strict, or the path",
         ),
         ("neurips", "error: unknown profile 'neurips' (did you mean `neurips-2026`?); known: standard"),
         ("no/such.toml", "error: cannot read the profile no/such.toml: No such file or directory"),

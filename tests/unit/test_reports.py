@@ -258,7 +258,7 @@ def many(*counts: tuple[str, Severity, int]) -> Report:
     report = Report("dolma", "1.0", Tally(cap=10_000), Coverage(1, 1))
     for code, severity, count in counts:
         for line in range(1, count + 1):
-            report.tally.add(Finding(code, "x", severity, Problem("m", Location(f"{code}.jsonl", line), "h")))
+            report.tally.add(Finding(code, "x", severity, Problem(f"m{line}", Location(f"{code}.jsonl", line), "h")))
     return report
 
 
@@ -272,6 +272,64 @@ def test_text_is_limited_to_the_worst_and_the_rest_is_counted() -> None:
     assert "DOL3.jsonl:5: DOL3 info" in corpusfmt.render(report, "full", max_findings=1000, show_info=True)
     for name in ("full", "concise", "github"):
         assert list(RENDERERS[name](report)) == corpusfmt.render(report, name).split("\n")[:-1]
+
+
+def repeated(message: str, rows: int, files: int, pointer: str | None = None) -> Report:
+    report = Report("jsonl", "1.0", Tally(), Coverage(files, files))
+    for file in range(files):
+        shard = Tally()
+        for line in range(1, rows + 1):
+            place = Location(f"{file}.jsonl", line, pointer=pointer)
+            shard.add(Finding("JSL301", "x", Severity.ERROR, Problem(message.format(line), place, "h")))
+        report.tally.merge(shard)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("rows", "files", "times"),
+    [
+        (1, 1, ""),
+        (500, 1, " (500 times, first here)"),
+        (1, 4, " (in 4 files, first here)"),
+        (500, 4, " (2,000 times in 4 files, first here)"),
+    ],
+)
+def test_one_cause_is_one_entry_with_an_exact_count(rows: int, files: int, times: str) -> None:
+    report = repeated("`text` is absent", rows, files)
+    line = f"0.jsonl:1: JSL301 error x: `text` is absent{times}"
+    assert corpusfmt.render(report, "concise").split("\n")[0] == line
+    assert corpusfmt.render(report, "full").split("\n")[:3] == [line, "  help: h", ""]
+    assert corpusfmt.render(report, "html").count("<li ") == files
+    assert len(report.findings) == files * min(rows, 10)
+    assert report.by_path == {f"{file}.jsonl": {"JSL301": rows} for file in range(files)}
+
+
+def test_findings_about_whole_files_name_each_of_them() -> None:
+    report = Report("dolma", "1.0", Tally(), Coverage(2, 2))
+    for path in ("a", "b"):
+        report.tally.add(Finding("MAN201", "x", Severity.ERROR, Problem("missing", Location(path))))
+    lines = corpusfmt.render(report, "concise").split("\n")
+    assert lines[:2] == ["a: MAN201 error x: missing", "b: MAN201 error x: missing"]
+
+
+def test_other_messages_of_a_rule_are_not_taken_for_the_same() -> None:
+    report = repeated("row {}", 12, 2)
+    assert corpusfmt.render(report, "full").split("\n")[:3] == [
+        "0.jsonl:1: JSL301 error x: row 1 (in 2 files, first here)",
+        "  help: h",
+        "0.jsonl:2: JSL301 error x: row 2 (in 2 files, first here)",
+    ]
+    assert "JSL301 … 4 more in 0.jsonl and 1 more file" in corpusfmt.render(report, "full")
+
+
+@pytest.mark.parametrize("node", ['distribution "{}"', "distribution[{}]", 'recordSet "r" › field "r/{}" › source'])
+def test_a_defect_of_a_kind_of_node_is_one_entry(node: str) -> None:
+    report = repeated(f"{node}: `@id` is missing", 30, 1, pointer="/x")
+    first = node.format(1)
+    assert corpusfmt.render(report, "concise").split("\n")[0] == (
+        f"0.jsonl:1: JSL301 error x: {first}: `@id` is missing (30 times, first here)"
+    )
+    assert len(corpusfmt.render(repeated(f"{node}: `@id` is missing", 3, 1), "concise").split("\n")) == 5
 
 
 def test_the_table_of_rules_begins_with_the_worst() -> None:

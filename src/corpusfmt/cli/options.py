@@ -121,7 +121,7 @@ Profile = Annotated[
     list[str],
     typer.Option(
         metavar="NAME|FILE",
-        help="standard (default), strict, common-crawl, hub, neurips-2026, or a TOML file; repeatable.",
+        help="standard (default), strict, common-crawl, hub, letter, neurips-2026, or a TOML file; repeatable.",
         autocompletion=completion.profiles,
     ),
 ]

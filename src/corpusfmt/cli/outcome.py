@@ -37,6 +37,7 @@ from corpusfmt.model import (
 )
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
+from corpusfmt.rules import NOT_JUDGED
 from corpusfmt.wording import clipped, clipped_message, masked
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
@@ -144,7 +145,8 @@ def _fail(status: int, *lines: str) -> None:
 
 def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:
     """Return the exit status of a report."""
-    if report.has_gaps or (require_complete and report.verdict is Verdict.INCOMPLETE):
+    is_idle = any(what == NOT_JUDGED for _, what, _ in report.coverage.gaps)
+    if report.has_gaps or (report.verdict is Verdict.INCOMPLETE and (require_complete or is_idle)):
         return UNFINISHED
     counts = report.counts
     failing = {FailOn.ERROR: counts[Severity.ERROR], FailOn.NEVER: 0}

@@ -18,10 +18,10 @@ from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import Meter
 from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry
-from corpusfmt.manifest.beside import check_records
+from corpusfmt.manifest.beside import Known, check_records, named_digests, role_of_record
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Listing, compare, listing, report_repeated, to_hash
-from corpusfmt.manifest.model import NAME, Manifest
+from corpusfmt.manifest.model import NAME, ListedFile, Manifest
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED
 from corpusfmt.model import Location, Problem, Severity, Tally
@@ -40,8 +40,9 @@ class Unread(Struct, frozen=True):
 
 
 class Release(Struct):
-    """A folder that is validated as a release, and what the checks of its shards report about its files.
+    """A folder that is validated, with its manifest if there is one, and what the checks of its shards report about its files.
 
+    `records` are the files that say something of the others, and `named` those whose digests they say, unless a manifest does.
     `taken` has what they read, by URL; `read` has what is known of files by path, once `hash_unread` has run. `documents`
     has the number of documents of each shard without errors, by its first file.
     """
@@ -49,9 +50,16 @@ class Release(Struct):
     root: Entry
     found: Listing
     manifest: Manifest | None
+    records: Sequence[Entry] = ()
+    named: Collection[str] | None = None
     taken: Blocks[tuple[str, FileFacts]] = field(default_factory=Blocks)
     read: ByName[FileFacts] = field(default_factory=lambda: ByName(()))
     documents: Blocks[tuple[str, int | None]] = field(default_factory=Blocks)
+
+    @property
+    def needs_digests(self) -> bool:
+        """Whether checks of shards should hash what they read."""
+        return self.named is None or bool(self.named)
 
     def take(self, shard: Shard, result: ShardResult) -> None:
         """Store what the check of a shard read."""
@@ -70,13 +78,23 @@ class Release(Struct):
                 yield path, facts
 
 
-def release_at(root: Entry, judge: Judge, *, sealing: bool) -> Release | None:
-    """Return the release in a folder, if it has a manifest or gets one."""
-    entry = None if sealing else root.child(NAME)
-    if entry is None and not sealing:
-        return None
+def release_at(root: Entry, fmt: Format, judge: Judge, *, sealing: bool, data: bool) -> Release:
+    """Return a folder with its manifest, unless it gets one, and with the files that say something of the others.
+
+    With `data`, and where there is nothing but a description, that is checked against the data elsewhere.
+    """
+    found = listing(root)
+    if sealing:
+        return Release(root, found, None)
+    entry = root.child(NAME)
     manifest = read_manifest(entry, judge) if entry else None
-    return Release(root, listing(root), manifest)
+    leaves_out = {"croissant"} if data or fmt.descriptions is not None else set()
+    records = [each for each in found.files.values() if role_of_record(each) not in {"", *leaves_out}]
+    named: set[str] | None = None
+    if manifest is None:
+        read = (each for each in records if role_of_record(each) != "checksum list" or not _codes_of_lists(fmt))
+        named = {path for each in read for path in named_digests(each)}
+    return Release(root, found, manifest, records, named)
 
 
 def hash_unread(
@@ -93,7 +111,11 @@ def hash_unread(
     """
     manifest = release.manifest
     known = ByName(chain(release.taken_by_path(), part.hashed.items()))
-    wanted = to_hash(manifest, release.found) if manifest else release.found.files.values()
+    wanted: Iterable[Entry] = release.found.files.values()
+    if manifest is not None:
+        wanted = to_hash(manifest, release.found)
+    elif release.named is not None:
+        wanted = (each for path, each in release.found.files.items() if path in release.named)
     left = [
         each
         for path, each, facts in joined(((each.path, each) for each in wanted), known.items())
@@ -178,7 +200,25 @@ def judge_entries(manifest: Manifest, intact: Iterable[Entry], fmt: Format, vers
     report_repeated(manifest, judge)
     if not manifest.unusable:
         judges_lists = bool(_codes_of_lists(fmt))
-        check_records(manifest, intact, judge, fmt.describers.get(version), judges_lists=judges_lists)
+        check_records(Known(manifest.files), intact, judge, fmt.describers.get(version), judges_lists=judges_lists)
+
+
+def judge_unsealed(
+    release: Release, fmt: Format, version: str, judge: Judge, unread: Mapping[str, Unread], *, loading: bool
+) -> None:
+    """Report where the records of a folder without a manifest contradict its files; with `loading`, others judge the card."""
+    report_unread(unread, judge)
+    documents = dict(release.documents)
+    is_counted = fmt.descriptions is None and None not in documents.values()
+    counts = documents if is_counted else {}
+    files = {
+        path: ListedFile(entry.size, facts.sha256 if facts else "", documents=counts.get(path))
+        for path, entry, facts in joined(release.found.files.items(), release.read.items())
+    }
+    describer = fmt.describers.get(version)
+    others = {"card"} if loading else ()
+    records = (each for each in release.records if each.path not in unread and role_of_record(each) not in others)
+    check_records(Known(files, sealed=False), records, judge, describer, judges_lists=bool(_codes_of_lists(fmt)))
 
 
 def _codes_of_lists(fmt: Format) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from array import array
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -29,6 +29,7 @@ from corpusfmt.formats import (
     Shard,
     ShardResult,
     all_formats,
+    description_in,
     detect,
     modules_of,
     named_format,
@@ -49,7 +50,7 @@ from corpusfmt.manifest.rules import judge_of
 from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
-from corpusfmt.rules import STOPPED, FirstError, Grading, Judge, Override, selects
+from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, Override, selects
 from corpusfmt.wording import plural, unknown
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ def examine(
             raise
         report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
         return Examined(report, "unknown", "")
-    if options.maps and fmt.records is None:
+    is_folder = entry.kind == "directory"
+    if options.maps and fmt.records is None and not (is_folder and description_in(entry.child)):
         raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
@@ -305,7 +307,7 @@ def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examin
             from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
 
             with within_limits(judge, "."), within(run.meter):
-                release = release_at(entry, judge, sealing=sealing)
+                release = release_at(entry, run.fmt, judge, sealing=sealing, data=options.data)
         report = _check_all(run, entry, plan, release, judge)
     return Examined(report, run.fmt.name, plan.version, plan.shards, release)
 
@@ -323,7 +325,8 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     scratch = options.scratch
     assert scratch is not None
     with ShardProgress(run.progress, sizes) as shown:
-        checks = _checks(run, sample, positions, release is not None, open_executor, workers, shown)
+        hashing = release is not None and release.needs_digests
+        checks = _checks(run, sample, positions, hashing, open_executor, workers, shown)
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         looked = LookedAt()
@@ -336,6 +339,10 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
             shown.compared(0)
             _judge_whole(fmt, plan, facts, options, run.meter, shown)
         if is_whole and not is_stopped and not sample.counts:
+            if part.judges and release is not None and fmt.descriptions is None:
+                _check_description(run, release.found.files, plan)
+            if part.judges:
+                _note_idle_profiles(run, coverage)
             _judge_files(run, root, plan, checked, looked, release, manifest_judge, open_executor, workers)
         part.keep(scratch, run.meter.read - before)
     if is_stopped:
@@ -389,6 +396,35 @@ def _checks(
         kept.trim()
 
 
+def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> None:
+    """Check the description of a corpus as one by itself; `files` are those of the folder, by path.
+
+    Its records are those of the corpus, which have been counted.
+    """
+    found = description_in(files.get)
+    if found is None:
+        return
+    fmt, entry = found
+    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.fail_fast))
+    with within(run.meter):
+        described = fmt.plan(entry, options)
+        for shard in described.shards:
+            result = check_shard(fmt.name, replace(options, version=described.version), shard)
+            plan.tally.merge(result.tally)
+            plan.coverage.add(replace(result.coverage, documents=0, bytes=0))
+            plan.coverage.checked[fmt.name] += 1
+
+
+def _note_idle_profiles(run: _Run, coverage: Coverage) -> None:
+    """Record the profiles that add rules of which none is for what was found; grades alone are those of rules that ran."""
+    is_described = "croissant" in coverage.checked
+    for each in run.options.grading.profiles:
+        judges = (each.requirements and is_described) or (each.loading and run.fmt.descriptions is None)
+        if (each.requirements or each.loading) and not judges:
+            needed = "Croissant descriptions" if each.requirements else "data"
+            coverage.gap(".", NOT_JUDGED, f"{each.name} is for {needed}, and there is none")
+
+
 def _judge_files(
     run: _Run,
     root: Entry,
@@ -413,15 +449,22 @@ def _judge_files(
             plan.tally.merge(loading_judge.tally)
             plan.coverage.add(loading_judge.coverage)
     if release is not None:
-        from corpusfmt.engine.release import hash_unread, judge_release  # noqa: PLC0415
+        from corpusfmt.engine.release import hash_unread, judge_release, judge_unsealed  # noqa: PLC0415
+        from corpusfmt.manifest.beside import role_of_record  # noqa: PLC0415
 
         unseen: Collection[str] = ()
         if not part.judges or len(checked.seconds) < len(plan.shards):
             unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(checked if part.judges else ()))
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)
-            if release.manifest is not None and part.judges:
+            if part.judges and release.manifest is not None:
                 judge_release(release, fmt, plan.version, manifest_judge, plan.tally, unread)
+            elif part.judges and release.named is not None:
+                loading = options.grading.loading
+                judge_unsealed(release, fmt, plan.version, manifest_judge, unread, loading=loading)
+            beside = Counter(map(role_of_record, release.records)) + Counter(manifest=int(release.manifest is not None))
+            del beside["croissant"]  # which is checked by itself, too
+            plan.coverage.checked.update(beside)
 
 
 def _paths(shards: Iterable[Shard]) -> Iterator[str]:
@@ -448,6 +491,7 @@ def _merged(
             plan.tally.merge(result.tally)
             coverage.add(result.coverage)
             coverage.shards_seen += 1
+            coverage.checked[fmt.name] += len(shard.files)
             checked.seconds.append(result.seconds)
             for path, found in result.looked.items():
                 looked.note(path, found)
@@ -516,7 +560,9 @@ def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -
     unmatched = [baseline.entry(*key) for key in report.tally.settle(baseline.reason)]
     coverage = report.coverage
     if not report.has_gaps and STOPPED not in coverage.reasons and coverage.shards_seen == coverage.shards_total:
-        report.unmatched = [*grading.unmatched([*fmt.rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
+        described = "croissant" in coverage.checked
+        rules = [*fmt.rules, *(named_format("croissant")[0].rules if described else ())]
+        report.unmatched = [*grading.unmatched([*rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
 
 
 def _divided(known: Known, shards: Iterable[Shard]) -> Iterator[tuple[Shard, Known]]:

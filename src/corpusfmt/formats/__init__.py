@@ -23,7 +23,7 @@ from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.formats.recordsets import OpenRecords
-from corpusfmt.formats.sniff import other_shape
+from corpusfmt.formats.sniff import DESCRIPTIONS, other_shape
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.draw import Draw
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
@@ -450,6 +450,19 @@ def format_at(entry: Entry, name: str) -> tuple[Format, str]:
     return fmt, version or (found.version if found else "")
 
 
+def description_in(child: Callable[[str], Entry | None]) -> tuple[Format, Entry] | None:
+    """Return the description in a folder, whose files are found by `child`, with its format; None if there is none.
+
+    A file with the usual name is one, whatever it contains; a file with another name only if its content is.
+    """
+    for name in DESCRIPTIONS:
+        if (found := child(name)) is not None and found.kind != "directory":
+            fmt, _ = named_format("croissant")
+            if name == DESCRIPTIONS[0] or fmt.detect(found):
+                return fmt, found
+    return None
+
+
 def refuse_barred(entry: Entry) -> None:
     """Raise `BadInput` for a path that exists and cannot be read."""
     judge = Judge(GENERAL, Grading(), version="", path=entry.path)
@@ -462,17 +475,18 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
 
     No two formats claim the same path except general ones, which come last, so the order is free. To import few modules,
     likely formats are asked first, and Croissant last, unless the file has the name of a description; formats of other
-    distributions after all of ours.
+    distributions after all of ours. A folder is its data: it is a description only if no format knows the other files.
     """
     refuse_barred(entry)
-    described = entry.name.endswith((".json", ".jsonld", ".html"))
+    is_folder = entry.kind == "directory"
+    described = not is_folder and entry.name.endswith((".json", ".jsonld", ".html"))
     likely = ["croissant"] if described else ["oscar", "dolma"]
     unlikely_last = sorted(_modules(), reverse=True)
     unlikely_last.sort(key=lambda name: likely.index(name) if name in likely else len(likely))
     general = []
     for name in unlikely_last:
         fmt = _format_in(_modules()[name])
-        if fmt is not None and fmt.is_general:
+        if fmt is not None and (fmt.is_general or (is_folder and fmt.descriptions is not None)):
             general.append(fmt)
         elif fmt is not None and (detection := fmt.detect(entry)) is not None:
             return fmt, detection
@@ -491,7 +505,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     for fmt in general:
         if (detection := fmt.detect(entry)) is not None:
             return fmt, detection
-    for each in walk(entry) if entry.kind == "directory" else (entry,):
+    for each in walk(entry) if is_folder else (entry,):
         refuse_barred(each)
         if each.kind == "file" and (shape := other_shape(each)):
             raise UsageError(f"no known format recognises {entry.path}: `{each.path}` {shape}{explained}")

@@ -25,7 +25,7 @@ FOLDERS_ABOVE = 2
 
 #: Files next to the data that belong to a release but not to its format.
 ROOT_FILES = (
-    r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata_schema\.json|(README|LICENSE)([.-].*)?"
+    r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata(_schema)?\.json|(README|LICENSE)([.-].*)?"
     r"|.+\.(sig|asc|sigstore(\.json)?)"
 )
 

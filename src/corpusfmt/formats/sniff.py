@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from os import SEEK_END
 
 import msgspec
 
@@ -90,20 +89,3 @@ def _object(line: bytes) -> Json | None:
 
 #: Files that describe their folder.
 DESCRIPTIONS = ("croissant.json", "metadata.json")
-_PARQUET_MAGIC = b"PAR1"
-
-
-def is_own_parquet(entry: Entry) -> bool:
-    """Return whether corpusfmt wrote a Parquet file, by its footer."""
-    try:
-        with entry.open() as file:
-            end = file.seek(0, SEEK_END)
-            file.seek(max(end - 8, 0))
-            tail = file.read(8)
-            length = int.from_bytes(tail[:4], "little")
-            if not tail.endswith(_PARQUET_MAGIC) or length > min(end, _MOST_BYTES):
-                return False
-            file.seek(end - 8 - min(length, end - 8))
-            return b"corpusfmt" in file.read(length)
-    except OSError:
-        return False

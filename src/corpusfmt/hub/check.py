@@ -33,7 +33,7 @@ from corpusfmt.io.paragraphs import first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem
-from corpusfmt.rules import Judge
+from corpusfmt.rules import NOT_JUDGED, Judge
 
 # The builder of Markdown and TOML.
 _TASKS = "harbor"
@@ -90,7 +90,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
     """Report everything that `datasets` would refuse, leave out or change; `documents` are the files with documents."""
     if root.kind != "directory":
         tables = [Table("", {"train": [root.path]})]
-        _judge_columns(tables, {root.path: root}, judge, look)
+        _judge_rows(tables, {root.path: root}, judge, look)
         return
     entries = ByName((each.path, each) for each in walk(root) if each.kind == "file")
     for path in documents:
@@ -105,12 +105,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
     filled = [path for path, entry in zip(paths, entries.values(), strict=True) if entry.size]
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
-    # One builder reads all configs: the one of the first.
-    builder = builder_of(path for own in tables[0].splits.values() for path in own)
-    if builder in {"json", "parquet"}:
-        _judge_columns(tables, entries, judge, look)
-    elif builder == "text":
-        _judge_paragraphs(tables, entries, judge, look)
+    _judge_rows(tables, entries, judge, look)
 
 
 def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
@@ -181,6 +176,17 @@ def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
 
 def _in(table: Table) -> str:
     return f" in the config `{table.name}`" if table.name else ""
+
+
+def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
+    # One builder reads all configs: the one of the first.
+    builder = builder_of(path for own in tables[0].splits.values() for path in own)
+    if builder in {"json", "parquet"}:
+        _judge_columns(tables, entries, judge, look)
+    elif builder == "text" and any(table.by_paragraph for table in tables):
+        _judge_paragraphs(tables, entries, judge, look)
+    elif builder:
+        judge.coverage.gap(".", NOT_JUDGED, f"none is for the rows of {builder} files")
 
 
 def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:

@@ -1,6 +1,7 @@
-"""Internal: Compare the manifest with the other records of a release: description, checksum lists, card, statistics.
+"""Internal: Compare the files of a folder with what is said of them next to them: description, checksum lists, card, statistics.
 
-Only records with the digest in the manifest are read; for a changed record, only the change is reported.
+The files are those of the manifest, if there is one: then only records with the digest in the manifest are read, and for a
+changed record, only the change is reported. Without a manifest they are what was found.
 """
 
 from __future__ import annotations
@@ -8,15 +9,17 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
+
+from msgspec import Struct
 
 from corpusfmt.formats.describing import Describer
 from corpusfmt.io.lines import Line, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_object
-from corpusfmt.manifest.model import Manifest, is_unlisted
+from corpusfmt.manifest.model import ListedFile, is_sha256, is_unlisted
 from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION_DIFFERS, STATISTICS_DIFFER
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
@@ -24,7 +27,12 @@ from corpusfmt.rules import Judge
 _DESCRIPTION, _STATISTICS = "croissant.json", "stats.json"
 _MOST_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE = 8192
-_CHECKSUM = re.compile(r"([0-9A-Fa-f]{64})(?:  | \*)(.+)")
+# What `sha256sum` writes, also with --binary or --tag, and what it reads.
+_CHECKSUM = re.compile(
+    r"(?P<escape>\\?)(?:(?P<digest>[0-9A-Fa-f]{64}) [ *]?(?P<path>.+)|SHA256 \((?P<tagged>.+)\) = (?P<after>[0-9A-Fa-f]{64}))"
+)
+# The digest of one file, without its name.
+_DIGEST_ALONE = re.compile(r"(.+)\.sha-?256", re.IGNORECASE)
 _CHECKSUM_LIST = re.compile(r"(?:.*[._-])?sha-?256(?:sums?)?(?:\.txt)?", re.IGNORECASE)
 _CARD = re.compile(r"README(?:\.md)?", re.IGNORECASE)
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
@@ -34,33 +42,66 @@ _DATA_PATH = re.compile(r"\s*(?:-\s+)?(?:path|data_files):\s*[\"']?([^\"'\s#][^\
 _SIZE = re.compile(r"[0-9]+ B")
 # Languages that are too many to list.
 _FURTHER = "…"
-_RESEAL = "then seal the release again"
+
+
+class Known(Struct, frozen=True):
+    """What is known of the files of a folder, by path: from its manifest, or, unless it is `sealed`, from the files themselves.
+
+    The digest of a file that was not read is empty.
+    """
+
+    files: Mapping[str, ListedFile]
+    sealed: bool = True
+
+    @property
+    def absent(self) -> str:
+        return "is not in the manifest" if self.sealed else "is missing"
+
+    def then_seal(self, hint: str) -> str:
+        return f"{hint}, then seal the release again" if self.sealed else hint
 
 
 def check_records(
-    manifest: Manifest, intact: Iterable[Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
+    known: Known, records: Iterable[Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
 ) -> None:
-    """Report where the records of a release contradict its manifest; `intact` are the files that match it.
+    """Report where the records of a folder contradict its files; with a manifest, `records` are those that match it.
 
     `judges_lists` is whether the format has rules for its checksum lists.
     """
-    for entry in sorted(filter(_is_record, intact), key=lambda each: each.path.split("/")):
-        path = entry.path
-        if path == _DESCRIPTION:
-            _check_description(_object(entry), manifest, judge, path)
-        elif path == _STATISTICS:
-            _check_statistics(_object(entry), manifest, judge, describer)
-        elif _CARD.fullmatch(path):
-            _check_card(entry, manifest, judge)
+    for entry in sorted(filter(role_of_record, records), key=lambda each: each.path.split("/")):
+        role = role_of_record(entry)
+        if role == "croissant":
+            _check_description(_object(entry), known, judge, entry.path)
+        elif role == "statistics":
+            _check_statistics(_object(entry), known, judge, describer)
+        elif role == "card":
+            _check_card(entry, known, judge)
         elif not judges_lists:
-            _check_list(entry, manifest, judge)
+            _check_list(entry, known, judge)
 
 
-def _is_record(entry: Entry) -> bool:
-    path = entry.path
-    if path in {_DESCRIPTION, _STATISTICS} or _CARD.fullmatch(path):
-        return True
-    return _CHECKSUM_LIST.fullmatch(entry.name) is not None
+def role_of_record(entry: Entry) -> str:
+    """Return what a file says of the others: "croissant", "statistics", "card" or "checksum list"; "" if it is data."""
+    if entry.path == _DESCRIPTION:
+        return "croissant"
+    if entry.path == _STATISTICS:
+        return "statistics"
+    if _CARD.fullmatch(entry.path):
+        return "card"
+    return "checksum list" if _CHECKSUM_LIST.fullmatch(entry.name) else ""
+
+
+def named_digests(entry: Entry) -> Iterator[str]:
+    """Yield the paths of the files whose digests a record says."""
+    role = role_of_record(entry)
+    if role == "checksum list":
+        yield from (path for _, path, _ in _listed(entry) if path)
+    elif role == "croissant":
+        yield from (url for _, each, url in _described(_object(entry)) if "sha256" in each)
+    elif role == "card":
+        for line in _text_lines(entry):
+            text = line.data.decode("utf-8", "backslashreplace")
+            yield from _NAMED.findall(text) if _DIGEST.search(text) else ()
 
 
 def _object(entry: Entry) -> Json:
@@ -76,103 +117,133 @@ def _text_lines(entry: Entry) -> Iterator[Line]:
                 yield line
 
 
-def _check_description(description: Json, manifest: Manifest, judge: Judge, path: str) -> None:
-    named: set[str] = set()
+def _described(description: Json) -> Iterator[tuple[int, Json, str]]:
+    """Yield the files of a folder that its description names: their number, what it says of them, and their path."""
     objects = description.get("distribution")
     for number, each in enumerate(objects if isinstance(objects, list) else ()):
         url = each.get("contentUrl") if isinstance(each, dict) else None
-        if not isinstance(url, str) or ":" in url or each.get("containedIn"):
-            continue
+        if isinstance(url, str) and ":" not in url and not each.get("containedIn"):
+            yield number, each, url
+
+
+def _check_description(description: Json, known: Known, judge: Judge, path: str) -> None:
+    named: set[str] = set()
+    hint = known.then_seal("describe the corpus again")
+    for number, each, url in _described(description):
         named.add(url)
-        for message, member in _contradictions(each, url, manifest):
+        for message, member in _contradictions(each, url, known):
             at = Location(path, pointer=f"/distribution/{number}/{member}")
-            judge.report(DESCRIPTION_DIFFERS, Problem(message, at, f"describe the corpus again, {_RESEAL}"))
-    if named & manifest.files.keys():
+            judge.report(DESCRIPTION_DIFFERS, Problem(message, at, hint))
+    # A description by others may name files in other ways.
+    if known.sealed and named & known.files.keys():
         for left_out in sorted(
-            listed for listed, each in manifest.files.items() if each.documents and listed not in named
+            listed for listed, each in known.files.items() if each.documents and listed not in named
         ):
             message = f"`{left_out}` has documents and is not described"
-            hint = f"describe the corpus again, {_RESEAL}"
             judge.report(DESCRIPTION_DIFFERS, Problem(message, Location(path, pointer="/distribution"), hint))
 
 
-def _contradictions(described: Json, url: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    listed = manifest.files.get(url)
+def _contradictions(described: Json, url: str, known: Known) -> Iterator[tuple[str, str]]:
+    listed = known.files.get(url)
     if listed is None:
-        if not is_unlisted(url):
-            yield f"`{url}` is not in the manifest", "contentUrl"
+        if known.sealed and not is_unlisted(url):
+            yield f"`{url}` {known.absent}", "contentUrl"
         return
     size, digest = described.get("contentSize"), described.get("sha256")
-    if isinstance(digest, str) and digest.lower() != listed.sha256:
+    if isinstance(digest, str) and listed.sha256 and digest.lower() != listed.sha256:
         yield f"`sha256` of `{url}` is `{digest}`, expected `{listed.sha256}`", "sha256"
     elif isinstance(size, str) and _SIZE.fullmatch(size) and size.lstrip("0") != f"{listed.size} B".lstrip("0"):
         yield f"`contentSize` of `{url}` is `{size}`, expected `{listed.size} B`", "contentSize"
 
 
-def _check_statistics(stats: Json, manifest: Manifest, judge: Judge, describer: Describer | None) -> None:
+def _check_statistics(stats: Json, known: Known, judge: Judge, describer: Describer | None) -> None:
     """Report numbers of documents that differ from those of the files, unless some files could not be read to their ends."""
     covered = stats.get("coverage")
     if isinstance(covered, dict) and (covered.get("rejected") or covered.get("broken")):
         return
     language = describer.language if describer else None
     counted: Counter[str] = Counter()
-    for path, each in manifest.files.items():
+    for path, each in known.files.items():
         if each.documents is not None:
             counted[language(path) if language else ""] += each.documents
     if not counted:
         return
-    _compare_counts(stats, counted.total(), "", "", judge)
+    _compare_counts(stats, counted.total(), "", "", known, judge)
     languages = stats.get("languages")
     for name, size in languages.items() if language and isinstance(languages, dict) else ():
         if name != _FURTHER:
-            _compare_counts(size, counted[name], f"/languages/{name}", f" of `{name}`", judge)
+            _compare_counts(size, counted[name], f"/languages/{name}", f" of `{name}`", known, judge)
 
 
-def _compare_counts(size: Any, expected: int, pointer: str, what: str, judge: Judge) -> None:
+def _compare_counts(size: Any, expected: int, pointer: str, what: str, known: Known, judge: Judge) -> None:
     documents = size.get("documents") if isinstance(size, dict) else None
     if type(documents) is int and documents != expected:
         at = Location(_STATISTICS, pointer=f"{pointer}/documents")
         message = f"{documents:,} documents{what}, expected {expected:,}"
-        judge.report(STATISTICS_DIFFER, Problem(message, at, f"write the statistics again, {_RESEAL}"))
+        judge.report(STATISTICS_DIFFER, Problem(message, at, known.then_seal("write the statistics again")))
 
 
-def _check_list(entry: Entry, manifest: Manifest, judge: Judge) -> None:
-    folder = entry.parent
+def _listed(entry: Entry) -> Iterator[tuple[Location, str, str]]:
+    """Yield the lines of a checksum list: the place, and path and digest of a file, both empty if the line has another form."""
+    alone = _DIGEST_ALONE.fullmatch(entry.name)
     for line in _text_lines(entry):
-        match = _CHECKSUM.fullmatch(line.data.decode("utf-8", "backslashreplace"))
-        if match is None:
+        at, text = Location(entry.path, line.line), line.data.decode("utf-8", "backslashreplace").removesuffix("\r")
+        if not text.strip() or text.startswith("#"):
             continue
-        path = posixpath.normpath(posixpath.join(folder, match[2]))
-        listed = manifest.files.get(path)
-        at = Location(entry.path, line.line)
-        if listed is None and not is_unlisted(path):
-            problem = Problem(f"`{path}` is not in the manifest", at, f"remove the line, {_RESEAL}")
+        if alone and is_sha256(text.strip().lower()):
+            yield at, _joined(entry.parent, alone[1]), text.strip()
+            continue
+        match = _CHECKSUM.fullmatch(text)
+        if match is None:
+            yield at, "", ""
+            continue
+        name = match["path"] or match["tagged"]
+        if match["escape"]:
+            name = re.sub(r"\\([nr\\])", lambda found: {"n": "\n", "r": "\r"}.get(found[1], found[1]), name)
+        yield at, _joined(entry.parent, name), match["digest"] or match["after"]
+
+
+def _joined(folder: str, name: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, name))
+
+
+def _check_list(entry: Entry, known: Known, judge: Judge) -> None:
+    for at, path, digest in _listed(entry):
+        listed = known.files.get(path)
+        if not path:
+            problem = Problem("not a line of `sha256sum`", at, "write the list again with `sha256sum`", minor=True)
             judge.report(CHECKSUM_DIFFERS, problem)
-        elif listed is not None and listed.sha256 != match[1].lower():
-            message = f"SHA-256 of `{path}` is `{match[1]}`, expected `{listed.sha256}`"
-            judge.report(CHECKSUM_DIFFERS, Problem(message, at, f"write the list again, {_RESEAL}"))
+        elif listed is None and (not is_unlisted(path) or path.startswith("../")):
+            hint = "remove the line" if known.sealed else "fetch the file, or remove the line"
+            judge.report(CHECKSUM_DIFFERS, Problem(f"`{path}` {known.absent}", at, known.then_seal(hint)))
+        elif listed is not None and listed.sha256 not in {"", digest.lower()}:
+            message = f"SHA-256 of `{path}` is `{digest}`, expected `{listed.sha256}`"
+            hint = (
+                known.then_seal("write the list again") if known.sealed else "fetch the file again, or correct the list"
+            )
+            judge.report(CHECKSUM_DIFFERS, Problem(message, at, hint))
 
 
-def _check_card(entry: Entry, manifest: Manifest, judge: Judge) -> None:
+def _check_card(entry: Entry, known: Known, judge: Judge) -> None:
     in_head = False
     for line in _text_lines(entry):
         text = line.data.decode("utf-8", "backslashreplace").removesuffix("\r")
         if text == "---":
             in_head = line.line == 1
-        for message in _of_head(text, manifest) if in_head else _of_text(text, manifest):
+        for message in _of_head(text, known) if in_head else _of_text(text, known):
             at = Location(entry.path, line.line)
-            judge.report(CARD_DIFFERS, Problem(message, at, f"correct the card, {_RESEAL}"))
+            judge.report(CARD_DIFFERS, Problem(message, at, known.then_seal("correct the card")))
 
 
-def _of_head(text: str, manifest: Manifest) -> Iterator[str]:
+def _of_head(text: str, known: Known) -> Iterator[str]:
     match = _DATA_PATH.fullmatch(text)
-    if match and not any(fnmatchcase(path, match[1]) for path in manifest.files):
-        yield f"no file of the manifest matches `{match[1]}`"
+    if match and not any(fnmatchcase(path, match[1]) for path in known.files):
+        yield f"no file {'of the manifest ' if known.sealed else ''}matches `{match[1]}`"
 
 
-def _of_text(text: str, manifest: Manifest) -> Iterator[str]:
-    """Yield the digest in a line that names exactly one file, if the manifest has a different one."""
+def _of_text(text: str, known: Known) -> Iterator[str]:
+    """Yield the digest in a line that names exactly one file, if the file has a different one."""
     digests = _DIGEST.findall(text)
-    named = [word for word in _NAMED.findall(text) if word in manifest.files] if digests else []
-    if len(digests) == len(named) == 1 and manifest.files[named[0]].sha256 != digests[0]:
-        yield f"SHA-256 of `{named[0]}` is `{digests[0]}`, expected `{manifest.files[named[0]].sha256}`"
+    named = [word for word in _NAMED.findall(text) if word in known.files] if digests else []
+    if len(digests) == len(named) == 1 and known.files[named[0]].sha256 not in {"", digests[0]}:
+        yield f"SHA-256 of `{named[0]}` is `{digests[0]}`, expected `{known.files[named[0]].sha256}`"

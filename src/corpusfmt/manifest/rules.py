@@ -186,7 +186,7 @@ DOCUMENTS_MISCOUNTED = RULES.finding(
 STATISTICS_DIFFER = RULES.finding(
     "MAN302",
     "statistics-mismatch",
-    """The number of documents in `stats.json` differs from the manifest.
+    """The number of documents in `stats.json` differs from the manifest, or without one from the files.
 
     Why: the published statistics are wrong, or a part of the release was left out.
     Example: 171 documents in `stats.json`, 170 in the files.
@@ -198,7 +198,7 @@ STATISTICS_DIFFER = RULES.finding(
 DESCRIPTION_DIFFERS = RULES.finding(
     "MAN303",
     "description-mismatch",
-    """`croissant.json` contradicts the manifest about a file: its size, its digest, or its existence.
+    """`croissant.json` contradicts the manifest, or without one the file itself, about its size, its digest or its existence.
 
     Why: loaders that rely on the description reject the file, or do not find it.
     Example: the digest of an earlier version.
@@ -209,18 +209,19 @@ DESCRIPTION_DIFFERS = RULES.finding(
 CHECKSUM_DIFFERS = RULES.finding(
     "MAN304",
     "checksum-list-mismatch",
-    """A checksum list contradicts the manifest about a file, or names a file that the manifest does not list.
+    """A checksum list contradicts the manifest, or without one the file itself, or names a file that is not there.
 
-    Why: one of the two digests is wrong, and users check either.
-    Example: `SHA256SUMS` of an earlier version.
-    Fix: write the list again with `sha256sum`, then run `corpusfmt seal DIR`.
+    Why: the file is damaged or the list is wrong, and everyone who runs `sha256sum -c` sees a failure.
+    Example: `SHA256SUMS` of an earlier version; milder: a line that is not one of `sha256sum`.
+    Fix: fetch the file again, or write the list again with `sha256sum`; then run `corpusfmt seal DIR` if there is a manifest.
     """,
+    grades={"minor": Severity.WARNING},
 )
 
 CARD_DIFFERS = RULES.finding(
     "MAN305",
     "card-mismatch",
-    """The card (`README.md`) names data that the manifest does not list, or a wrong digest.
+    """The card (`README.md`) names data that the manifest does not list, or that does not exist, or a wrong digest.
 
     Why: loaders rely on the paths in the head of a card, readers on its text.
     Example: `path: data/train-*.parquet`, if the files are in `train/`.

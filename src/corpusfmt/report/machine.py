@@ -198,7 +198,7 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
 def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield workflow commands: one annotation per rule and path, worst first, then notes and the verdict."""
     firsts = {(finding.code, finding.location.path): finding for finding in reversed(report.findings)}
-    for finding in view.of(reversed(firsts.values())):
+    for finding in worst_first(view.wanted(reversed(firsts.values())), view.max_findings):
         at = finding.location
         where = f"file={workflow_property(annotated_path(report, at.path))}" + (f",line={at.line:d}" if at.line else "")
         title = workflow_property(f"{finding.code} {finding.slug}")

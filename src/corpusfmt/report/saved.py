@@ -223,6 +223,7 @@ class CoverageRecord(Struct):
     sampled: bool
     not_run: list[_NotRun]
     gaps: list[_Gap]
+    checked: dict[str, Count] = {}
 
     @property
     def coverage(self) -> Coverage:
@@ -235,6 +236,7 @@ class CoverageRecord(Struct):
             sampled=self.sampled,
             not_run=Counter({(each.path, each.rule, each.reason): each.count for each in self.not_run}),
             gaps=Counter({(each.path, each.what, each.reason): each.count for each in self.gaps}),
+            checked=Counter(self.checked),
         )
 
 

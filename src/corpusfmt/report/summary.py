@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpusfmt.model import Report
-from corpusfmt.report.text import coverage_line, verdict_line
+from corpusfmt.report.text import checked_line, coverage_line, verdict_line
 from corpusfmt.report.view import DEFAULT_VIEW, View, notes, worst_rules_first
 from corpusfmt.wording import markdown as code
 
@@ -38,4 +38,6 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
 
 
 def _kind(report: Report) -> str:
-    return f"{report.format} {report.version} · {coverage_line(report.coverage)}".replace("  ", " ")
+    checked = checked_line(report)
+    extent = coverage_line(report.coverage) + (f" · {checked}" if checked else "")
+    return f"{report.format} {report.version} · {extent}".replace("  ", " ")

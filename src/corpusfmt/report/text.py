@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
-from corpusfmt.report.view import DEFAULT_VIEW, View, left_out, notes, slugs
+from corpusfmt.model import Coverage, Location, Report, Severity, Verdict
+from corpusfmt.report.view import DEFAULT_VIEW, Entry, View, folded, left_out, notes, slugs
 from corpusfmt.wording import backticked, leading, plain, plural
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -17,29 +18,31 @@ _REASON = re.compile(r"(?P<what>ignored) \((?P<selector>.+)\)")
 
 def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the worst findings with hints, omissions, counts, notes, coverage and the verdict."""
-    shown = view.of(report.findings)
-    for (code, path), findings in _by_rule_and_path(shown):
-        seen = 0
-        for finding in findings:
-            yield finding_line(finding)
-            if finding.hint:
-                yield f"  help: {plain(finding.hint)}"
-            seen += finding.count
-        left = _count(report, code, path) - seen
-        if left > 0:
-            yield f"{leading(code)} … {left:,} more in {plain(path)}"
-    yield from _not_shown(report, shown, view)
+    entries = folded(view.wanted(report.findings))
+    shown = view.of(entries)
+    for code, alike in _by_rule(shown):
+        seen = Counter[str]()
+        for entry in alike:
+            yield entry_line(entry)
+            if entry.first.hint:
+                yield f"  help: {plain(entry.first.hint)}"
+            seen.update(entry.by_path)
+        left = {path: more for path, count in seen.items() if (more := _count(report, code, path) - count) > 0}
+        if left:
+            files = f" and {len(left) - 1:,} more {'files' if len(left) > 2 else 'file'}" if len(left) > 1 else ""
+            yield f"{leading(code)} … {sum(left.values()):,} more in {plain(next(iter(left)))}{files}"
+    yield from _not_shown(report, entries, shown)
     if shown and not view.terse:
         yield ""
     yield from _footer(report, view)
 
 
 def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
-    """Yield one line per finding, worst first, then omissions, notes and the verdict."""
-    shown = view.of(report.findings)
-    for finding in shown:
-        yield finding_line(finding)
-    yield from _not_shown(report, shown, view)
+    """Yield one line per cause, worst first, then omissions, notes and the verdict."""
+    entries = folded(view.wanted(report.findings))
+    shown = view.of(entries)
+    yield from map(entry_line, shown)
+    yield from _not_shown(report, entries, shown)
     if not view.terse:
         yield from _notes(report, view)
     yield from _verdict(report, view)
@@ -65,11 +68,10 @@ def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     yield from _footer(report, view)
 
 
-def finding_line(finding: Finding) -> str:
-    """Return a finding as one line, without its hint."""
-    repeated = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
-    what = f"{finding.code} {finding.severity} {finding.slug}: {finding.message}{repeated}"
-    return stated(finding.location, what)
+def entry_line(entry: Entry) -> str:
+    """Return findings of one cause as one line, without their hint."""
+    first = entry.first
+    return stated(first.location, f"{first.code} {first.severity} {first.slug}: {first.message}{entry.times}")
 
 
 def stated(at: Location, what: str) -> str:
@@ -135,6 +137,13 @@ def coverage_line(coverage: Coverage) -> str:
     return " · ".join(parts)
 
 
+def checked_line(report: Report) -> str:
+    """Return which files were checked as one line, "" if there is nothing next to the data."""
+    checked = report.coverage.checked
+    parts = (f"{name} {plural(n, 'file')}" if name == report.format else f"{name} {n:,}" for name, n in checked.items())
+    return f"checked: {', '.join(parts)}" if len(checked) > 1 else ""
+
+
 def human_size(size: int) -> str:
     """Return a number of bytes in decimal units, like `3.1 GB`."""
     scaled = float(size)
@@ -145,20 +154,19 @@ def human_size(size: int) -> str:
     return f"{size} B" if unit == "B" else f"{scaled:.1f} {unit}"
 
 
-def _by_rule_and_path(findings: list[Finding]) -> Iterator[tuple[tuple[str, str], Iterator[Finding]]]:
-    def key(finding: Finding) -> tuple[str, str]:
-        return finding.code, finding.location.path
-
-    order = {each: number for number, each in enumerate(dict.fromkeys(map(key, findings)))}
-    yield from groupby(sorted(findings, key=lambda finding: order[key(finding)]), key)
+def _by_rule(entries: list[Entry]) -> Iterator[tuple[str, list[Entry]]]:
+    by_rule: dict[str, list[Entry]] = {}
+    for each in entries:
+        by_rule.setdefault(each.code, []).append(each)
+    yield from by_rule.items()
 
 
 def _count(report: Report, code: str, path: str) -> int:
     return sum(report.tally.counts[code, severity, path] for severity in Severity)
 
 
-def _not_shown(report: Report, shown: list[Finding], view: View) -> Iterator[str]:
-    if len(shown) < len(view.wanted(report.findings)):
+def _not_shown(report: Report, entries: list[Entry], shown: list[Entry]) -> Iterator[str]:
+    if len(shown) < len(entries):
         left = left_out(report, shown)
         yield (
             f"… {sum(left.values()):,} more findings are not shown ({plain(', '.join(left))}): raise --max-findings "
@@ -190,4 +198,6 @@ def _footer(report: Report, view: View) -> Iterator[str]:
     yield from _notes(report, view)
     version = f" {report.version}" if report.version else ""
     yield plain(f"  {report.format}{version} · {coverage_line(report.coverage)}")
+    if checked := checked_line(report):
+        yield plain(f"  {checked}")
     yield from _verdict(report, view)

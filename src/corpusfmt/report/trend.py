@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from corpusfmt.model import Finding, Json, Report, UsageError, finding_record
 from corpusfmt.report.machine import dumped
-from corpusfmt.report.text import finding_line
-from corpusfmt.report.view import SEVERITIES
+from corpusfmt.report.text import entry_line
+from corpusfmt.report.view import SEVERITIES, folded
 from corpusfmt.wording import markdown as code
 from corpusfmt.wording import unknown
 
@@ -91,8 +91,8 @@ def _examples(found: Trend) -> Iterator[tuple[str, Sequence[Finding], int]]:
 def text(found: Trend) -> Iterator[str]:
     """Yield lines for a terminal."""
     for title, examples, further in _examples(found):
-        for finding in examples:
-            yield f"{title}: {finding_line(finding)}"
+        for entry in folded(examples):
+            yield f"{title}: {entry_line(entry)}"
         if further:
             yield f"{title}: … {further:,} more"
     for each in found.changes:

@@ -9,14 +9,49 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from corpusfmt.io.paths import is_url
-from corpusfmt.model import Finding, Report, Severity
+from corpusfmt.model import Finding, Report, Severity, alike
 from corpusfmt.wording import plain
 
 SEVERITIES = tuple(Severity)
 
 
+class Entry(Struct, frozen=True):
+    """Findings of one cause: the first of them, and how often it occurs, by file."""
+
+    first: Finding
+    by_path: Counter[str]
+
+    @property
+    def code(self) -> str:
+        return self.first.code
+
+    @property
+    def count(self) -> int:
+        return self.by_path.total()
+
+    @property
+    def times(self) -> str:
+        """What to add to the message."""
+        files = [f"in {len(self.by_path):,} files"] if len(self.by_path) > 1 else []
+        times = [f"{self.count:,} times"] if self.count > max(len(self.by_path), 1) else []
+        return f" ({' '.join([*times, *files])}, first here)" if times or files else ""
+
+
+def folded(findings: Iterable[Finding], *, by_file: bool = False) -> list[Entry]:
+    """Return findings with one entry for those with the same rule, message and hint, in one file or in all.
+
+    Findings about a file as a whole, such as one that is missing, stay as they are: the path is what they say.
+    """
+    entries: dict[tuple[str, ...], Entry] = {}
+    for each in findings:
+        path = each.location.path
+        key = (each.code, each.severity, *alike(each), path if by_file or each.location.line is None else "")
+        entries.setdefault(key, Entry(each, Counter())).by_path[path] += each.count
+    return [*entries.values()]
+
+
 class View(Struct, frozen=True):
-    """What text and annotations show: at most `max_findings` findings, and severity info only if `info`.
+    """What text and annotations show: at most `max_findings` findings or entries, and severity info only if `info`.
 
     A `terse` text has no counts and notes, and no verdict that is valid.
     """
@@ -25,9 +60,10 @@ class View(Struct, frozen=True):
     info: bool = False
     terse: bool = False
 
-    def of(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings to show, errors first."""
-        return worst_first(self.wanted(findings), self.max_findings)
+    def of(self, entries: Iterable[Entry]) -> list[Entry]:
+        """Return the entries to show, errors first."""
+        by_first = {id(each.first): each for each in entries}
+        return [by_first[id(each)] for each in worst_first([each.first for each in entries], self.max_findings)]
 
     def wanted(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings of the severities to show."""
@@ -56,11 +92,11 @@ def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
     return sorted((findings[number] for number in chosen), key=lambda each: SEVERITIES.index(each.severity))
 
 
-def left_out(report: Report, shown: Sequence[Finding]) -> dict[str, int]:
+def left_out(report: Report, shown: Iterable[Finding | Entry]) -> dict[str, int]:
     """Return the number of occurrences that are not shown, by rule code."""
     left = Counter(report.by_rule)
-    for finding in shown:
-        left[finding.code] -= finding.count
+    for each in shown:
+        left[each.code] -= each.count
     return {code: count for code, count in sorted(left.items()) if count > 0}
 
 

@@ -13,8 +13,8 @@ from inspect import cleandoc
 from corpusfmt.model import Finding, Report, Rule, Severity
 from corpusfmt.page import bar, document
 from corpusfmt.report.explained import address_of, rules_of
-from corpusfmt.report.text import coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, View, notes, slugs, worst_rules_first
+from corpusfmt.report.text import checked_line, coverage_line, verdict_line
+from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, Entry, View, folded, notes, slugs, worst_rules_first
 from corpusfmt.wording import markup, plain, plural
 
 #: The most files or folders that are listed for a rule.
@@ -123,7 +123,9 @@ def _body(report: Report) -> Iterator[str]:
     yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
     kind = f"{report.format} {report.version}".strip()
     yield f"<p>{verdict_line(report, markup, lambda command: f'<code>{command}</code>')}</p>"
-    yield f'<p class="faint">{markup(kind)} · {coverage_line(report.coverage)}</p>'
+    checked = checked_line(report)
+    extent = coverage_line(report.coverage) + (f" · {markup(checked)}" if checked else "")
+    yield f'<p class="faint">{markup(kind)} · {extent}</p>'
     if counts := report.by_severity:
         yield from _rules(report, counts)
     if listed := notes(report):
@@ -160,18 +162,19 @@ def _rule(
     report: Report, code: str, counts: Mapping[Severity, int], kept: Sequence[Finding], rule: Rule | None, slug: str
 ) -> Iterator[str]:
     total = sum(counts.values())
+    entries = folded(kept, by_file=True)
     listed = ", ".join(f'<span class="{each}">{_counted(count, each)}</span>' for each, count in counts.items())
     explanation = cleandoc(rule.explanation) if rule is not None else ""
     title = explanation.partition("\n")[0]
     opened = " open" if len(report.findings) <= _MOST_OPEN else ""
-    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(kept)}"{opened}>'
+    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(entries)}"{opened}>'
     yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
     yield f'<span class="faint"> {markup(title)}</span></summary><div>'
     if rule is not None:
         about = _markup_lines(explanation.partition("\n")[2].strip())
         yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
     yield from _places(report, code)
-    yield from _findings(View(len(kept), info=True).of(kept))
+    yield from _findings(View(len(entries), info=True).of(entries))
     if left := total - sum(each.count for each in kept):
         yield f"<p>{left:,} more were counted but not kept.</p>"
     yield "</div></details>"
@@ -194,7 +197,7 @@ def _places(report: Report, code: str) -> Iterator[str]:
         yield f"<p>{plural(len(places) - _MOST_PLACES, 'more folder')}</p>"
 
 
-def _findings(findings: Sequence[Finding]) -> Iterator[str]:
+def _findings(findings: Sequence[Entry]) -> Iterator[str]:
     """Yield the first findings as a list, and the others as data for the script, which makes rows of them as they come into view."""
     if not findings:
         return
@@ -211,10 +214,10 @@ def _findings(findings: Sequence[Finding]) -> Iterator[str]:
         yield f'<script type="application/json">[{data}]</script>'
 
 
-def _row(finding: Finding) -> tuple[str, str, str, str]:
-    times = f" ({finding.count:,} times, first here)" if finding.count > 1 else ""
-    hint = finding.hint and f"help: {finding.hint}"
-    return str(finding.severity), str(finding.location), f"{finding.message}{times}", hint
+def _row(entry: Entry) -> tuple[str, str, str, str]:
+    first = entry.first
+    hint = first.hint and f"help: {first.hint}"
+    return str(first.severity), str(first.location), f"{first.message}{entry.times}", hint
 
 
 def _markup_lines(text: str) -> str:

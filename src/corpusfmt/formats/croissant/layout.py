@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import islice
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.croissant.model.version import version_in_text
-from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet
+from corpusfmt.formats.sniff import DESCRIPTIONS
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Tally, UsageError
 
@@ -49,37 +48,15 @@ def _claims(entry: Entry) -> Detection | None:
     return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
 
 
-# Files named after their folder, or below `documents`, make a folder a corpus that contains a description.
-_CORPUS_FILE = re.compile(r".*(\.txt|\.jsonl|\.json|_sha256\.txt)(\.gz|\.zstd?)?")
-_CORPUS_FOLDERS = ("documents", "attributes")
-
-
-def _is_corpus(entries: Sequence[Entry]) -> bool:
-    for entry in entries:
-        top, slash, rest = entry.path.partition("/")
-        if slash and top in _CORPUS_FOLDERS:
-            return True
-        if slash and "/" not in rest and rest.startswith(top) and _CORPUS_FILE.fullmatch(rest):
-            return True
-    return False
-
-
 def detect(entry: Entry) -> Detection | None:
-    """Recognise a description: a file by its content, a folder by a description in it without a corpus next to it."""
+    """Recognise a description: a file by its content, a folder by a description in it."""
     if entry.kind == "file":
         return _claims(entry)
     if entry.kind != "directory":
         return None
-    listed = list(islice(walk(entry), _MOST_LISTED))
-    table = next((each for each in listed if each.name.endswith(".parquet")), None)
-    inside = [each for each in listed if each.path.count("/") <= 1]
-    if _is_corpus(inside) or (table is not None and is_own_parquet(table)):
-        return None
-    documents = {each.path: each for each in inside if each.kind != "directory" and each.path in DESCRIPTIONS}
-    for name in DESCRIPTIONS:
-        if name in documents:
-            return _claims(documents[name])
-    return None
+    documents = (entry.child(name) for name in DESCRIPTIONS)
+    found = next((each for each in documents if each is not None and each.kind != "directory"), None)
+    return _claims(found) if found is not None else None
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:

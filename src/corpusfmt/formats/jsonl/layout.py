@@ -14,7 +14,7 @@ from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.sniff import DESCRIPTIONS, first_row, first_row_has, first_with_rows, is_pointer
+from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_pointer
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -94,4 +94,4 @@ def _has(text: str, entry: Entry) -> bool:
 
 
 def _is_beside(entry: Entry) -> bool:
-    return is_root_file(entry.name) or entry.name in DESCRIPTIONS
+    return is_root_file(entry.name)

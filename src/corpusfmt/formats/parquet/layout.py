@@ -8,10 +8,10 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.columns import Columns
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
-from corpusfmt.formats.parquet.rows import profile_of
+from corpusfmt.formats.parquet.rows import has_text, profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.columned import column_shards, columns_of
-from corpusfmt.formats.sniff import DESCRIPTIONS, is_own_parquet, is_pointer
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_pointer
 from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, is_hidden, walk
@@ -37,7 +37,7 @@ NO_PARQUET_FILE = RULES.finding(
 def detect(entry: Entry) -> Detection | None:
     """Claim a Parquet file, and a folder with Parquet files that no other format claims.
 
-    Next to a description, files from other writers belong to the description.
+    Next to a description, tables without a text belong to the description.
     """
     if entry.kind != "directory":
         return Detection(VERSION, _evidence([entry]) or f"the suffix {_SUFFIX}") if _is_data(entry) else None
@@ -48,7 +48,7 @@ def detect(entry: Entry) -> Detection | None:
             return None
         described = described or each.path in DESCRIPTIONS
         first = first or (each if _is_data(each) else None)
-    if first is None or (described and not is_own_parquet(first)):
+    if first is None or (described and not has_text(first)):
         return None
     return Detection(VERSION, _evidence(each for each in walk(entry) if _is_data(each)) or "Parquet files")
 

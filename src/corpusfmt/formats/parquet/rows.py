@@ -32,7 +32,7 @@ from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type
-from corpusfmt.model import Fault, Json, Location, Problem, Severity
+from corpusfmt.model import Fault, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import Judge
 
 
@@ -213,6 +213,17 @@ def profile_of(entry: Entry) -> Profile | None:
             return best_columns(first[0], entry.url) if first else None
     except Trouble:
         return None  # the check reports it
+
+
+def has_text(entry: Entry) -> bool:
+    """Return whether a table is one of a corpus: with a text, or written by corpusfmt; or cannot be read, which the check reports."""
+    try:
+        with opened(entry) as table:
+            if is_ours(table) or "text" in table.file.schema_arrow.names:
+                return True
+    except (Trouble, UsageError):  # the latter without pyarrow, which the plan asks for
+        return True
+    return profile_of(entry) is not None
 
 
 def column_types(entry: Entry) -> dict[str, str]:

@@ -1,0 +1,258 @@
+"""A folder is judged by everything in it: its data, and what is said of them next to them; and all commands read the data."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import examples
+from support import run_cli
+
+import corpusfmt
+from corpusfmt.model import Document, Report, UsageError, Verdict
+
+DETAILS: dict[str, Any] = {
+    "license": "https://opensource.org/license/mit",
+    "creator": "Example",
+    "url": "https://example.org",
+    "date_published": "2024-01-31",
+}
+ZERO = "0" * 64
+
+
+def described(folder: Path) -> Path:
+    (folder / "croissant.json").write_text(json.dumps(corpusfmt.describe(folder, **DETAILS)), "utf-8")
+    return folder
+
+
+def jsonl(folder: Path, *rows: str) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "a.jsonl").write_text("".join(f"{row}\n" for row in rows), "utf-8")
+    return folder
+
+
+def errors(report: Report) -> list[tuple[str, str]]:
+    return sorted({(each.code, each.location.path) for each in report.findings if each.severity == "error"})
+
+
+def bad(kind: str, folder: Path) -> tuple[str, str]:
+    """Write a corpus with one defect; return its rule and its file."""
+    folder.mkdir(parents=True)
+    match kind:
+        case "jsonl":
+            jsonl(folder, '{"text":"one"}', '{"text":5}')
+            return "JSL301", "a.jsonl"
+        case "parquet":
+            pq.write_table(pa.table({"text": ["one", None]}), folder / "a.parquet")
+            return "PQT301", "a.parquet"
+        case "text":
+            (folder / "a.txt").write_bytes(b"one\n\nf\xfcnf\n")
+            return "GEN201", "a.txt"
+        case "dolma":
+            (folder / "documents").mkdir()
+            (folder / "documents/a.jsonl.gz").write_bytes(gzip.compress(b'{"id":"a","text":5,"source":"s"}\n'))
+            return "DOL305", "documents/a.jsonl.gz"
+        case _:
+            (folder / "af").mkdir()
+            (folder / "af/af.txt.gz").write_bytes(gzip.compress(b"one\n\nf\xfcnf\n"))
+            return "GEN201", "af/af.txt.gz"
+
+
+KINDS = ("jsonl", "parquet", "text", "dolma", "oscar")
+
+
+@pytest.mark.parametrize("name", ["croissant.json", "metadata.json"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_description_hides_no_error_of_the_data(kind: str, name: str, tmp_path: Path) -> None:
+    expected = bad(kind, tmp_path / "a")
+    before = corpusfmt.validate(tmp_path / "a")
+    assert expected in errors(before)
+    (jsonl(tmp_path / "b", '{"text":"one"}') / "a.jsonl").rename(tmp_path / "b/one.jsonl")
+    described(tmp_path / "b")
+    (tmp_path / "b/croissant.json").rename(tmp_path / "a" / name)
+    after = corpusfmt.validate(tmp_path / "a")
+    assert after.format == before.format == kind
+    assert errors(after) == errors(before)
+    assert after.coverage.documents == before.coverage.documents
+    assert {kind, "croissant"} <= after.coverage.checked.keys()
+    alone = corpusfmt.validate(tmp_path / "a" / name)
+    assert (alone.format, alone.verdict) == ("croissant", Verdict.VALID)
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [(b"{", "CRO103"), (b"[]", "CRO105"), (b"\xff", "CRO101"), (b'{"@context":{},"@type":"Dataset"}', "CRO205")],
+)
+def test_the_description_of_a_corpus_is_checked_as_by_itself(content: bytes, code: str, tmp_path: Path) -> None:
+    (jsonl(tmp_path / "a", '{"text":"one"}') / "croissant.json").write_bytes(content)
+    report = corpusfmt.validate(tmp_path / "a")
+    alone = corpusfmt.validate(tmp_path / "a/croissant.json", format="croissant")
+    of_description = [each for each in report.findings if each.location.path == "croissant.json"]
+    assert of_description == alone.findings
+    assert report.format == "jsonl"
+    assert report.verdict == alone.verdict
+
+
+def test_a_report_names_what_was_checked(tmp_path: Path) -> None:
+    folder = described(jsonl(tmp_path / "a", '{"text":"one"}'))
+    (folder / "README.md").write_text("# Texts\n", "utf-8")
+    checked = {"jsonl": 1, "croissant": 1, "card": 1}
+    report = corpusfmt.validate(folder)
+    assert report.to_dict()["coverage"]["checked"] == checked
+    line = "checked: jsonl 1 file, croissant 1, card 1"
+    for name in ("full", "markdown", "html"):
+        assert line in corpusfmt.render(report, name)
+    (tmp_path / "report.json").write_text(corpusfmt.render(report, "json"), "utf-8")
+    assert line in run_cli("report", "render", tmp_path / "report.json").stdout.decode()
+    assert corpusfmt.validate(folder / "a.jsonl").coverage.checked == {"jsonl": 1}
+
+
+def test_a_folder_without_a_corpus_is_a_description(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/a.csv").write_text("text\none\n", "utf-8")
+    described(tmp_path / "a")
+    (tmp_path / "a/SHA256SUMS").write_text(f"{ZERO}  a.csv\n", "utf-8")
+    report = corpusfmt.validate(tmp_path / "a")
+    assert report.format == "croissant"
+    assert errors(report) == [("MAN304", "SHA256SUMS")]
+
+
+def test_the_records_of_a_description_are_checked_with_data(tmp_path: Path) -> None:
+    folder = described(jsonl(tmp_path / "a", '{"text":"one"}'))
+    jsonl(folder, '{"text":"two"}')
+    assert errors(corpusfmt.validate(folder)) == [("MAN303", "croissant.json")]
+    assert [code for code, _ in errors(corpusfmt.validate(folder, data=True))] == ["CRO603"]
+
+
+LISTS = [
+    ("SHA256SUMS", "{digest}  a.jsonl\n", []),
+    ("SHA256SUMS", "{digest} *a.jsonl\n", []),
+    ("sha256.txt", "# of all files\n\nSHA256 (a.jsonl) = {digest}\r\n", []),
+    ("a.jsonl.sha256", "{digest}\n", []),
+    ("SHA256SUMS", f"{ZERO}  a.jsonl\n", [("error", 1, "SHA-256 of `a.jsonl` is")]),
+    ("sums/x_sha256.txt", f"{ZERO}  ../a.jsonl\n", [("error", 1, "SHA-256 of `a.jsonl` is")]),
+    ("a.jsonl.sha256", f"{ZERO}\n", [("error", 1, "SHA-256 of `a.jsonl` is")]),
+    ("SHA256SUMS", "{digest}  a.jsonl\n" + f"{ZERO}  b.jsonl\n", [("error", 2, "`b.jsonl` is missing")]),
+    ("SHA256SUMS", f"{ZERO}  ../../etc/passwd\n", [("error", 1, "`../../etc/passwd` is missing")]),
+    ("SHA256SUMS", "{digest}  a.jsonl\nabc  a.jsonl\n", [("warning", 2, "not a line of `sha256sum`")]),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "found"), LISTS)
+def test_each_checksum_list_is_compared_with_the_files(
+    name: str, content: str, found: list[tuple[str, int, str]], tmp_path: Path
+) -> None:
+    folder = jsonl(tmp_path / "a", '{"text":"one"}')
+    digest = hashlib.sha256((folder / "a.jsonl").read_bytes()).hexdigest()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).write_bytes(content.replace("{digest}", digest).encode())
+    report = corpusfmt.validate(folder)
+    seen = [(each.severity, each.location.line, each.message) for each in report.findings]
+    assert [(severity, line) for severity, line, _ in seen] == [each[:2] for each in found]
+    assert all(message.startswith(each[2]) for (*_, message), each in zip(seen, found, strict=True))
+    assert all(each.code == "MAN304" and each.location.path == name and each.hint for each in report.findings)
+    assert report.coverage.checked["checksum list"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "code"),
+    [
+        ("README.md", "---\nconfigs:\n- config_name: a\n  data_files: b*.jsonl\n---\n", "MAN305"),
+        ("README.md", f"`a.jsonl` has the SHA-256 {ZERO}\n", "MAN305"),
+        ("stats.json", '{"documents": 2}', "MAN302"),
+        ("stats.json", '{"documents": 1}', ""),
+    ],
+)
+def test_what_is_said_next_to_the_data_is_compared_with_them(
+    name: str, content: str, code: str, tmp_path: Path
+) -> None:
+    (jsonl(tmp_path / "a", '{"text":"one"}') / name).write_text(content, "utf-8")
+    assert errors(corpusfmt.validate(tmp_path / "a")) == ([(code, name)] if code else [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_command_reads_the_data(kind: str, tmp_path: Path) -> None:
+    documents = [Document(str(number), f"Text {number}.", "web", "de") for number in range(3)]
+    corpusfmt.write(documents, tmp_path / "a", to=kind, on_loss="allow")
+    plain = [each.text for each in corpusfmt.read(tmp_path / "a")]
+    counted = corpusfmt.stats(tmp_path / "a").to_dict()
+    described(tmp_path / "a")
+    assert [each.text for each in corpusfmt.read(tmp_path / "a")] == plain
+    assert corpusfmt.stats(tmp_path / "a").to_dict() == counted
+    assert corpusfmt.compare(tmp_path / "a", tmp_path / "a").as_json()["documents"]["same"] == 3
+    corpusfmt.convert(tmp_path / "a", tmp_path / "b", to="jsonl", on_loss="allow")
+    assert [each.text.strip() for each in corpusfmt.read(tmp_path / "b")] == [text.strip() for text in plain]
+    assert b"Text 0." in run_cli("show", tmp_path / "a", "-n", "1").stdout
+
+
+@pytest.mark.parametrize(
+    ("profile", "kind", "status", "reason"),
+    [
+        ("hub", "text", 3, "none is for the rows of text files"),
+        ("hub", "jsonl", 0, ""),
+        ("neurips-2026", "jsonl", 3, "neurips-2026 is for Croissant descriptions, and there is none"),
+        ("common-crawl", "text", 3, "common-crawl is for Croissant descriptions, and there is none"),
+        ("strict", "text", 0, ""),
+        ("letter", "jsonl", 0, ""),
+    ],
+)
+def test_a_profile_that_judged_nothing_says_so(
+    profile: str, kind: str, status: int, reason: str, tmp_path: Path
+) -> None:
+    corpusfmt.write([Document("a", "One text.", "web", "de")], tmp_path / "a", to=kind, on_loss="allow")
+    for each in (tmp_path / "a").glob("*.*"):
+        if each.name in {"croissant.json", "MANIFEST.json", "README.md"}:
+            each.unlink()
+    report = corpusfmt.validate(tmp_path / "a", profile=profile)
+    assert report.verdict is (Verdict.INCOMPLETE if reason else Verdict.VALID)
+    assert [why for _, _, why in report.coverage.gaps] == ([reason] if reason else [])
+    done = run_cli("validate", tmp_path / "a", "--profile", profile)
+    assert done.returncode == status
+    assert reason in done.stdout.decode()
+
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
+
+
+@examples(60)
+@given(
+    kind=st.sampled_from(KINDS),
+    texts=st.lists(TEXTS, min_size=1, max_size=6),
+    has_description=st.booleans(),
+    damage=st.none() | st.integers(0, 10_000),
+)
+def test_what_is_valid_is_read_counted_and_described_alike(
+    kind: str, texts: list[str], has_description: bool, damage: int | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("folder") / "a"
+    corpusfmt.write(
+        [Document(str(n), text, "web", "de") for n, text in enumerate(texts)], folder, to=kind, on_loss="allow"
+    )
+    for name in ("MANIFEST.json", "README.md", *(() if has_description else ("croissant.json",))):
+        (folder / name).unlink(missing_ok=True)
+    if damage is not None:
+        files = sorted(each for each in folder.rglob("*") if each.is_file())
+        file = random.Random(damage).choice(files)
+        data = bytearray(file.read_bytes())
+        data[damage % len(data)] ^= 1 << damage % 8
+        file.write_bytes(data)
+    try:
+        report = corpusfmt.validate(folder)
+    except UsageError:
+        return  # damaged beyond recognition
+    if report.verdict is Verdict.VALID:
+        count = report.coverage.documents
+        assert sum(1 for _ in corpusfmt.read(folder)) == count
+        assert corpusfmt.stats(folder).to_dict()["documents"] == count
+        assert corpusfmt.describe(folder)["@type"] == "sc:Dataset"
+    else:
+        assert damage is not None, corpusfmt.render(report)
