@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -29,13 +29,18 @@ class Suspect(Struct):
 
 
 class CleanRows(Struct):
-    """So many rows, and those of them whose texts may be encoded twice."""
+    """So many rows, what identifies them if they have ids, and those whose texts may be encoded twice."""
 
     count: int
+    keys: list[bytes | None]
     suspects: list[Suspect]
 
 
-def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
+#: Returns what identifies rows, encoded; a table without ids has None instead.
+KeysOf = Callable[[list[Json]], list[bytes | None]] | None
+
+
+def clean_rows(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | None:
     """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
     texts = _Texts(batch, columns.text)
     if not texts.are_whole():
@@ -46,7 +51,8 @@ def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
         return None
     if not _are_clean(rows, columns):
         return None
-    return CleanRows(batch.num_rows, [Suspect(number, rows[number], text) for number, text in texts.suspects()])
+    suspects = [Suspect(number, rows[number], text) for number, text in texts.suspects()]
+    return CleanRows(batch.num_rows, keys_of(rows) if keys_of else [], suspects)
 
 
 def _are_clean(rows: list[Json], columns: Columns) -> bool:
