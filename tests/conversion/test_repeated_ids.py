@@ -155,4 +155,5 @@ def test_a_file_that_changes_after_repetition_was_found_is_looked_at_anew(repeat
 def test_other_targets_take_ids_as_they_come(repeating: Path, tmp_path: Path) -> None:
     for target in ("parquet", "oscar"):
         corpusfmt.convert(repeating, tmp_path / target, to=target, on_loss="allow")
-        assert corpusfmt.validate(tmp_path / target).counts["error"] == 0
+        errors = {each.code for each in corpusfmt.validate(tmp_path / target).findings if each.severity == "error"}
+        assert errors == ({"GEN401"} if target == "parquet" else set())

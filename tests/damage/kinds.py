@@ -7,7 +7,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Tree = dict[str, bytes]
-GROUPS = ("OSCAR 1.0", "OSCAR 1.1", "Dolma", "Croissant", "Croissant data")
+GROUPS = (
+    "OSCAR 1.0",
+    "OSCAR 1.1",
+    "OSCAR 22.01 and 23.01",
+    "Dolma",
+    "JSON Lines",
+    "Parquet",
+    "Croissant",
+    "Croissant data",
+)
 
 
 @dataclass(frozen=True)
@@ -22,3 +31,5 @@ class Kind:
 
 
 KINDS: list[Kind] = []
+#: Changes that leave data valid: nothing may be said of them.
+HARMLESS: list[Kind] = []

@@ -12,17 +12,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from damage import croissant, croissant_data, dolma, oscar
-from damage.kinds import GROUPS, KINDS, Kind
+from damage import croissant, croissant_data, dolma, oscar, rows
+from damage.kinds import GROUPS, HARMLESS, KINDS, Kind
 
 import corpusfmt
 from corpusfmt.model import Verdict
 
-__all__ = ["KINDS", "Seen", "croissant", "croissant_data", "dolma", "look", "oscar", "table"]
+__all__ = ["HARMLESS", "KINDS", "Seen", "croissant", "croissant_data", "dolma", "look", "oscar", "rows", "table"]
 
 #: What can come of a mutant, from best to worst.
 CLASSES = ("by the right rule", "otherwise", "undetectable", "missed")
-_FORMATS = {"OSCAR 1.0": "oscar-1.0", "OSCAR 1.1": "oscar-1.1", "Dolma": "dolma"}
+#: The format of each group of data that is not described.
+FORMATS = {
+    "OSCAR 1.0": "oscar-1.0",
+    "OSCAR 1.1": "oscar-1.1",
+    "OSCAR 22.01 and 23.01": "oscar2",
+    "Dolma": "dolma",
+    "JSON Lines": "jsonl",
+    "Parquet": "parquet",
+}
 
 
 @dataclass
@@ -47,7 +55,7 @@ def look(kind: Kind, seeds: Sequence[int], folder: Path) -> Seen:
         path = root / "metadata.json" if described else root
         report = corpusfmt.validate(
             path,
-            format=_FORMATS.get(kind.group, "croissant"),
+            format=FORMATS.get(kind.group, "croissant"),
             profile="strict" if kind.group == "Croissant" else "standard",
             data=kind.group == "Croissant data",
         )
@@ -97,6 +105,7 @@ def main() -> int:
     each = -(-options.mutants // len(KINDS))
     with tempfile.TemporaryDirectory(prefix="corpusfmt-damage-") as folder:
         seen = [look(kind, range(each), Path(folder)) for kind in KINDS]
+        harmless = [look(kind, range(each), Path(folder)) for kind in HARMLESS]
     if options.kinds:
         for one in seen:
             print(
@@ -105,8 +114,15 @@ def main() -> int:
     for one in seen:
         if one.missed:
             print(f"missed: {one.kind.group}: {one.kind.name}, seeds {one.missed[:5]}")
-    print("\n".join([*table(seen), "", *reasons(seen)]))
-    return 1 if any(one.missed for one in seen) else 0
+    for one in harmless:
+        if one.codes:
+            print(f"false alarm: {one.kind.group}: {one.kind.name}: {dict(one.codes)}")
+    alarms = sum(one.classes["otherwise"] for one in harmless)
+    print("\n".join([*table(seen), "", *reasons(seen), ""]))
+    print(
+        f"{len(harmless)} harmless variations, {sum(one.classes.total() for one in harmless):,} mutants, {alarms} false alarms"
+    )
+    return 1 if alarms or any(one.missed for one in seen) else 0
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def test_equal_hashes_of_different_keys_are_no_finding(
         tmp_path / "set",
         {"documents/a.jsonl.gz": encoded(rows), "documents/b.jsonl": encoded([*documents(9, start=30), rows[4]])},
     )
-    monkeypatch.setattr(unique, "key_hash", lambda key: len(key) % 2)
+    monkeypatch.setattr(unique, "hash_of_bytes", lambda key: len(key) % 2)
     monkeypatch.setattr(
         unique, "keys_of", lambda kept: array("Q", (len(each or "") % 2 for each in values_of(kept).ids))
     )

@@ -41,7 +41,7 @@ def test_a_document_has_the_language_of_its_file(name: str, language: str | None
 
 def test_rows_with_ids_are_not_of_mc4(tmp_path: Path) -> None:
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(json.dumps(ROW | {"id": "1"}).encode() + b"\n"))
-    assert detect(entry_of(str(tmp_path)))[0].name == "dolma"
+    assert detect(entry_of(str(tmp_path)))[0].name == "jsonl"
 
 
 def test_what_each_field_is_described_as(tmp_path: Path) -> None:

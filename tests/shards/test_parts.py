@@ -292,7 +292,7 @@ FORGERIES: dict[str, Callable[[Lines], object]] = {
     "absolute-path": lambda lines: of_kind(lines, "scratch").update(path="/tmp/000000000.keys"),
     "not-base64": lambda lines: of_kind(lines, "scratch").update(data="!"),
     "odd-run": lambda lines: of_kind(lines, "scratch").update(data="AAAA"),
-    "run-of-another-shard": lambda lines: of_kind(lines, "scratch").update(path="dolma-keys/000000009-00000-0.keys"),
+    "run-of-another-shard": lambda lines: of_kind(lines, "scratch").update(path="ids/000000009-00000-0.keys"),
     "places-elsewhere": lambda lines: of_kind(lines, "scratch").update(data=base64.b64encode(b"\xff" * 32).decode()),
     "position-too-high": lambda lines: of_kind(lines, "shard").update(position=2**62),
     "result-twice": lambda lines: lines.insert(3, of_kind(lines, "shard")),

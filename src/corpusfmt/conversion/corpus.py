@@ -17,6 +17,7 @@ from corpusfmt.formats import (
     format_at,
     refuse_barred,
 )
+from corpusfmt.formats.columns import format_of_reading
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import UsageError
 
@@ -51,7 +52,7 @@ def corpus_at(
     """
     entry = entry_of(path, follow_links=follow_links)
     refuse_barred(entry)
-    fmt, version = format_at(entry, format_name)
+    fmt, version = format_at(entry, format_of_reading(entry, format_name, reading))
     reader = fmt.reader
     if reader is None:
         raise UsageError(f"{fmt.name} has no documents to {to}: {path}")

@@ -54,7 +54,13 @@ class Job(Struct, frozen=True):
         reader, writer = self.way.reader, self.way.writer
         sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
         variant = ""
-        if self.side_by_side and writer.key and shard.corpus and reader.source_name and not self.options.source:
+        if (
+            self.side_by_side
+            and not writer.by_language
+            and shard.corpus
+            and reader.source_name
+            and not self.options.source
+        ):
             variant = f"{reader.source_name}/{shard.corpus}"
         encoded = writer.takes_encoded_texts and not self.options.language_set
         check = replace(self.check, encoded_texts=encoded)

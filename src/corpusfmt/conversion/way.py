@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from corpusfmt.conversion.options import Options
 from corpusfmt.formats import CheckOptions, Format, Plan, Reader, ReadOptions, format_at, named_format
-from corpusfmt.formats.columns import format_of_columns
+from corpusfmt.formats.columns import format_of_reading
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, compression_named
 from corpusfmt.io.paths import Entry
@@ -73,7 +73,7 @@ class Way(Struct, frozen=True):
 
 def way_between(entry: Entry, source_format: str, to: str, reading: ReadOptions) -> Way:
     """Return the way from a path to the target. Raises `UsageError` if there is none, or not with these options."""
-    way = way_to(to, *format_at(entry, format_of_columns(entry, source_format, reading.columns)))
+    way = way_to(to, *format_at(entry, format_of_reading(entry, source_format, reading)))
     way.check(reading)
     return way
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import asdict, replace
 
 from corpusfmt.formats import CheckOptions, Format, ReadOptions, Rejected, Shard, detect, named_format
-from corpusfmt.formats.columns import Columns, format_of_columns, path_to
+from corpusfmt.formats.columns import Columns, format_of_reading, path_to
 from corpusfmt.formats.describing import FieldOf, Survey
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import codec_of_name
@@ -27,8 +27,8 @@ _MEANINGS = {
 
 def format_with_columns(entry: Entry, reading: ReadOptions) -> Format:
     """Return the format of rows whose columns are named: that of the profile, or as detected, or else JSON Lines."""
-    named = format_of_columns(entry, "auto", reading.columns)
     try:
+        named = format_of_reading(entry, "auto", reading)
         fmt, _ = detect(entry) if named == "auto" else named_format(named)
     except UsageError:
         fmt, _ = named_format("jsonl")

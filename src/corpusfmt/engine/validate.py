@@ -35,8 +35,9 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
-from corpusfmt.formats.columns import format_of_columns
+from corpusfmt.formats.columns import format_of_reading
 from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, within_limits
+from corpusfmt.formats.whole import judge_equal_files, judge_numbers
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
@@ -208,11 +209,12 @@ def examine(
     options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
     # What the run reads, in any process.
     meter = Meter(options.limits)
-    format = format_of_columns(entry, format, options.reading.columns)  # noqa: A001
     named = None if format == "auto" else named_format(format)
     try:
         refuse_barred(entry)
         with within(meter):
+            chosen = format_of_reading(entry, format, options.reading)
+            named = named or (None if chosen == "auto" else named_format(chosen))
             fmt, version = named or _detected(entry)
     except (BadInput, LimitReached) as unread:
         tally = Tally(options.max_per_rule)
@@ -337,7 +339,8 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         coverage.sampled = sample.is_part(len(checked.seconds), len(plan.shards))
         if part.judges and not is_stopped and not sample.counts:
             shown.compared(0)
-            _judge_whole(fmt, plan, facts, options, run.meter, shown)
+            sealed = release is not None and release.manifest is not None
+            _judge_whole(fmt, root, plan, facts, options, run.meter, shown, sealed=sealed)
         if is_whole and not is_stopped and not sample.counts:
             if part.judges and release is not None and fmt.descriptions is None:
                 _check_description(run, release.found.files, plan)
@@ -530,19 +533,24 @@ def _left(coverage: Coverage, number: int) -> str:
 
 def _judge_whole(
     fmt: Format,
+    root: Entry,
     plan: Plan,
     facts: Sequence[object],
     options: CheckOptions,
     meter: Meter,
     shown: ShardProgress,
+    *,
+    sealed: bool,
 ) -> None:
     judge = fmt.judge(options, plan.version, ".")
+    plain_documents = fmt.reader is not None and fmt.reader.plan is None
     try:
         with within_limits(judge, "."), within(meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
+            if plain_documents:
+                _judge_listing(fmt, root, plan, judge, sealed=sealed)
     except Exception as error:
         judge.crash("the dataset-level check", error)
-    plain_documents = fmt.reader is not None and fmt.reader.plan is None
     coverage = plan.coverage
     looked_at = coverage.documents or coverage.gaps or coverage.sampled
     if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):
@@ -550,6 +558,17 @@ def _judge_whole(
         judge.report(NOTHING_TO_CHECK, problem)
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)
+
+
+def _judge_listing(fmt: Format, root: Entry, plan: Plan, judge: Judge, *, sealed: bool) -> None:
+    """Judge which files there are in a folder, by their names and, unless they are a sample or have a manifest, by their bytes."""
+    if root.kind == "directory":
+        judge_numbers(plan, fmt.documents_role, judge)
+    if not (sealed or plan.coverage.sampled):
+        of_empty = {rule.code for rule in fmt.rules if rule.slug == "empty-file"}
+        empty = {path for code, _, path in plan.tally.counts if code in of_empty}
+        empty |= {path for code, path, _ in plan.tally.suppressed if code in of_empty}
+        judge_equal_files(plan, fmt.documents_role, empty, judge)
 
 
 def _has_errors(*tallies: Tally) -> bool:

@@ -23,13 +23,13 @@ from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
 from corpusfmt.formats.parts import Writer
 from corpusfmt.formats.recordsets import OpenRecords
-from corpusfmt.formats.sniff import DESCRIPTIONS, other_shape
+from corpusfmt.formats.sniff import DESCRIPTIONS, unrecognised
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.draw import Draw
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, printable, walk
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
@@ -470,8 +470,10 @@ def refuse_barred(entry: Entry) -> None:
         raise BadInput(judge.tally.findings[0])
 
 
-def detect(entry: Entry) -> tuple[Format, Detection]:
+def detect(entry: Entry, text: str = "text") -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` if none does, `BadInput` if links may be the cause.
+
+    `text` is the name of the text in rows of no known format, for the message.
 
     No two formats claim the same path except general ones, which come last, so the order is free. To import few modules,
     likely formats are asked first, and Croissant last, unless the file has the name of a description; formats of other
@@ -507,7 +509,8 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
             return fmt, detection
     for each in walk(entry) if is_folder else (entry,):
         refuse_barred(each)
-        if each.kind == "file" and (shape := other_shape(each)):
-            raise UsageError(f"no known format recognises {entry.path}: `{each.path}` {shape}{explained}")
+    what = f"no known format recognises {printable(entry.url)}"
+    if seen := unrecognised(entry, text):
+        raise UsageError(f"{what}: {seen}{explained}")
     names = ", ".join(fmt.name for fmt in all_formats())
-    raise UsageError(f"no known format recognises {entry.path}; name one with --format ({names}){explained}")
+    raise UsageError(f"{what}; name one with --format ({names}){explained}")

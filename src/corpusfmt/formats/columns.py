@@ -14,9 +14,10 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from corpusfmt._resources import resource
-from corpusfmt.formats import named_format
+from corpusfmt.formats import ReadOptions, detect, named_format
+from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
 from corpusfmt.io.hashing import sha256
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import json_type
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
@@ -207,13 +208,36 @@ def load_columns(name: str) -> Columns:
     return _columns(Path(name).stem, toml_at(name, "column profile", _MOST_BYTES), f"column profile {name}")
 
 
-def format_of_columns(entry: Entry, named: str, columns: str | None) -> str:
-    """Return the format of a path whose name is given, or for `auto` the one of a column profile. Raises `UsageError`."""
-    if named != "auto" or columns is None:
+def format_of_reading(entry: Entry, named: str, reading: ReadOptions) -> str:
+    """Return the format of a path whose name is given, or for `auto` the one that a column profile or named fields select.
+
+    Raises `UsageError`.
+    """
+    if named != "auto" or not (reading.columns is not None or reading.names_fields):
         return named
-    found = load_columns(columns).format
+    if reading.columns is None:
+        return _format_with_fields(entry, reading)
+    found = load_columns(reading.columns).format
     is_table = found == "jsonl" and named_format("parquet")[0].detect(entry) is not None
     return "parquet" if is_table else found
+
+
+def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
+    """Return JSON Lines for rows with the text that options name, unless a format that they apply to, too, claims them."""
+    text = reading.text_field or "text"
+    files = walk(entry) if entry.kind == "directory" else [entry]
+    rows = (each for each in files if each.kind == "file" and has_name_of_rows(each) and not is_hidden(each.path))
+    try:
+        fmt = detect(entry, text)[0]
+    except UsageError:
+        if main_file(rows, lambda each: rows_have(each, text)):
+            return "jsonl"
+        raise
+    has_fields = fmt.reader is not None and fmt.reader.names_fields
+    is_layout = entry.kind == "directory" and entry.child("documents") is not None
+    if has_fields or is_layout or not main_file(rows, lambda each: rows_have(each, text)):
+        return "auto"
+    return "jsonl"
 
 
 @cache

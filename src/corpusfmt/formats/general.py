@@ -201,6 +201,43 @@ NUMBER_OUT_OF_RANGE = GENERAL.finding(
 )
 
 
+REPEATED_ID = GENERAL.finding(
+    "GEN401",
+    "repeated-id",
+    """Two documents of the corpus have the same source and the same id; in OSCAR 22.01 and 23.01, the same record id in a language.
+
+    Why: neither can be traced, blocked or paired with anything by its id, and a conversion to Dolma stops there. Usually a shard
+    or its rows are there twice. In Dolma it is DOL313, in OSCAR 1.1 OSC602.
+    Example: a shard that was downloaded under two names; ids that begin at 1 in each file.
+    Fix: drop one of the documents, or give it a unique id.
+    """,
+)
+
+EQUAL_FILES = GENERAL.finding(
+    "GEN402",
+    "equal-files",
+    """Two files of documents have the same content, byte by byte.
+
+    Why: its documents are counted and trained on twice.
+    Example: a shard that was downloaded under two names.
+    Fix: remove one of the two files.
+    """,
+    severity=Severity.WARNING,
+)
+
+FILES_MISSING = GENERAL.finding(
+    "GEN403",
+    "files-missing",
+    """The names of files say how many there are, and some of them are missing.
+
+    Why: an incomplete download leaves gaps, and the missing documents go unnoticed.
+    Example: `train-00000-of-00003.parquet` and `train-00002-of-00003.parquet`.
+    Fix: download the missing files; ignore this rule for a selection of files.
+    """,
+    severity=Severity.WARNING,
+)
+
+
 def unreadable(at: Location, reason: str) -> Fault:
     """Return the fault of an unreadable file or folder."""
     return Fault(UNREADABLE, Problem(f"cannot be read: {reason}", at, "check permissions and the disk, then run again"))

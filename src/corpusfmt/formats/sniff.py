@@ -1,14 +1,19 @@
-"""Internal: Detect formats by the first row of a JSON Lines file."""
+"""Internal: Detect formats by the first rows of JSON Lines, and say what is in files that no format recognises."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from heapq import nlargest
+from itertools import islice
+from shlex import quote
 
 import msgspec
 
-from corpusfmt.io.paths import Entry, PointerFile
-from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.io.paths import Entry, PointerFile, is_hidden, printable, walk
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.model import Json
+from corpusfmt.wording import clipped
 
 # Only the head of a longer first row is examined.
 _MOST_BYTES = 8 * 1024 * 1024
@@ -16,24 +21,58 @@ _MOST_BYTES = 8 * 1024 * 1024
 _MOST_WITHOUT_ROWS = 4096
 # Blank lines, and a byte order mark: rules judge them.
 _BEFORE_ROWS = b" \t\r\n\xef\xbb\xbf"
+# Rows of a file, files of a folder, and names that are looked at.
+_MOST_ROWS = 100
+_MOST_FILES = 8
+_MOST_NAMES = 6
+# Files whose sizes are compared, before those are chosen.
+_MOST_LISTED = 10_000
+_NAME = re.compile(
+    r".*\.(?:(?:jsonl|ndjson)(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?|json\.(?:gz|zst|zstd|xz|bz2|lz4))", re.DOTALL
+)
+_ARCHIVE = re.compile(r"\.(?:zip|7z|rar|tgz|tbz2|txz|tar(?:\.\w+)?)$", re.IGNORECASE)
+_MARKUP = re.compile(rb"\s*<(?:(!doctype html|html|head|body)\b|\?xml\b|error>)", re.IGNORECASE)
+_LINES_OF_AN_OBJECT = re.compile(rb"\s*\{\s*\n\s*\"")
+# Strings that are not the text of a document.
+_NO_TEXT = re.compile(
+    r"(?:^|[_-])(?:id|uuid|url|uri|date|time|timestamp|source|lang|language|hash|digest|sha\d*|md5)$", re.IGNORECASE
+)
 
 
-def first_row_has(entry: Entry, *names: str, without: str | None = None) -> bool:
-    """Return whether the first row of a file is an object with these names, or looks like one but cannot be decoded.
+def has_name_of_rows(entry: Entry) -> bool:
+    """Return whether a file has a name of JSON Lines."""
+    return _NAME.fullmatch(entry.name) is not None
+
+
+def rows_have(entry: Entry, *names: str, without: str | None = None) -> bool:
+    """Return whether at least half of the first rows of a file have these names, or a first row that cannot be decoded looks so.
 
     `without` is a name that identifies another format.
     """
-    head = _first_row(entry)
-    row = _object(head)
-    if row is not None:
-        return all(name in row for name in names) and without not in row
+    head, rows = _head(entry)
+    if rows:
+        return 2 * sum(all(name in row for name in names) and without not in row for row in rows) >= len(rows)
     found = [name for name in (*names, without) if name is not None and f'"{name}"'.encode() in head]
     return head.startswith(b"{") and found == [*names]
 
 
+def main_file(files: Iterable[Entry], fits: Callable[[Entry], bool]) -> Entry | None:
+    """Return the first file that fits, if those that do have most of the bytes of files with rows, else None.
+
+    Of many files, the first one and the largest are looked at.
+    """
+    listed = list(islice(files, _MOST_LISTED))
+    first = first_with_rows(listed)
+    others = nlargest(_MOST_FILES - 1, (each for each in listed if each is not first), key=lambda each: each.size)
+    looked = [each for each in (first, *others) if each is not None and first_with_rows([each])]
+    fitting = [each for each in looked if fits(each)]
+    most = 2 * sum(each.size for each in fitting) > sum(each.size for each in looked)
+    return fitting[0] if most else None
+
+
 def is_long_row(entry: Entry) -> bool:
     """Return whether the first row of a file is too long to be examined."""
-    return len(_first_row(entry)) >= _MOST_BYTES
+    return len(_head(entry)[0]) >= _MOST_BYTES
 
 
 def is_pointer(entry: Entry) -> bool:
@@ -51,21 +90,80 @@ def other_shape(entry: Entry) -> str:
     """Return what a file is instead of rows of JSON Lines, and what to do; empty if nothing shows it."""
     if entry.name.endswith((".csv", ".tsv")):
         return "is a table: write it as JSON Lines or Parquet"
-    is_array = ".json" in entry.name and _first_row(entry).lstrip().startswith(b"[")
+    is_array = ".json" in entry.name and _head(entry)[0].startswith(b"[")
     return "is one array: write one object per line" if is_array else ""
+
+
+def unrecognised(root: Entry, text: str = "text") -> str:
+    """Return what is in a file or folder that no format recognises, and what to do; empty if nothing shows it.
+
+    `text` is the name of the field that was looked for.
+    """
+    files = [each for each in (walk(root) if root.kind == "directory" else [root]) if each.kind == "file"]
+    shown = [each for each in files if not is_hidden(each.path)]
+    if not shown:
+        return "the folder is empty" if not files else "all files in it are hidden"
+    for each in nlargest(_MOST_FILES, shown, key=lambda each: each.size):
+        if shape := _shape_of(each) or _rows_of(each, root, text):
+            return f"`{each.path}` {shape}"
+    return ""
+
+
+def _shape_of(entry: Entry) -> str:
+    try:
+        with entry.open() as file:
+            start = file.read(_MOST_WITHOUT_ROWS)
+    except OSError:
+        return ""
+    codec = codec_of_name(entry.name)
+    if start.startswith(b"PK\x03\x04") or start[257:262] == b"ustar" or _ARCHIVE.search(entry.name):
+        return "is an archive: unpack it"
+    if codec != "plain" and codec_of_content(start) == "plain" and start.lstrip()[:1] == b"{":
+        return f"is not compressed, and its name says {codec}: rename it"
+    head, _ = _head(entry)
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")) or head.startswith((b"{\0", b"\0{")):
+        return "is UTF-16: write it as UTF-8, as with `iconv -f UTF-16 -t UTF-8`"
+    if markup := _MARKUP.match(head):
+        return f"is {'a page of HTML' if markup[1] else 'XML'} in place of data: download it again"
+    if _LINES_OF_AN_OBJECT.match(start):
+        return "has an object over several lines: write one object per line, as with `jq -c .`"
+    return other_shape(entry)
+
+
+def _rows_of(entry: Entry, root: Entry, text: str) -> str:
+    rows = _head(entry)[1]
+    if not rows:
+        return ""
+    if text in rows[0]:
+        return "has rows with a text, and no name of JSON Lines: name it `.jsonl`, or the format with --format jsonl"
+    first = rows[0]
+    names = ", ".join(f"`{clipped(name)}`" for name in islice(first, _MOST_NAMES))
+    more = ", …" if len(first) > _MOST_NAMES else ""
+    strings = {
+        name: sum(len(value) for row in rows if isinstance(value := row.get(name), str))
+        for name in first
+        if isinstance(first[name], str) and not _NO_TEXT.search(name)
+    }
+    if strings:
+        field = quote(clipped(max(strings, key=lambda name: strings[name])))
+        hint = f"name it: `corpusfmt validate {quote(printable(root.url))} --text-field {field}`"
+    else:
+        hint = "name the field of the text with --text-field"
+    return f"has rows with {names}{more}, and no `{clipped(text)}`: {hint}"
 
 
 def first_with_rows(files: Iterable[Entry]) -> Entry | None:
     """Return the first file with a row: not one that is empty, also once it is decompressed, a pointer or unreadable."""
-    return next((each for each in files if each.size > _MOST_WITHOUT_ROWS or (each.size and _first_row(each))), None)
+    return next((each for each in files if each.size > _MOST_WITHOUT_ROWS or (each.size and _head(each)[0])), None)
 
 
 def first_row(entry: Entry) -> Json:
-    """Return the first row of a file, or an empty object if it cannot be decoded."""
-    return _object(_first_row(entry)) or {}
+    """Return the first row of a file that can be decoded, or an empty object if none can."""
+    return next(iter(_head(entry)[1]), {})
 
 
-def _first_row(entry: Entry) -> bytes:
+def _head(entry: Entry) -> tuple[bytes, list[Json]]:
+    """Return the first row of a file as it is, and those of the first rows that are objects, unless most are not."""
     head, left = b"", _MOST_BYTES
     try:
         with entry.open() as file:
@@ -75,15 +173,17 @@ def _first_row(entry: Entry) -> bytes:
                 if b"\n" in head or left <= 0:
                     break
     except (OSError, StreamFault):
-        return head.partition(b"\n")[0]
-    return head.partition(b"\n")[0]
+        pass
+    lines = head.split(b"\n", _MOST_ROWS)[:_MOST_ROWS]
+    rows = [row for row in map(_object, lines) if row]
+    return lines[0], rows if 2 * len(rows) >= sum(map(bool, lines)) else []
 
 
-def _object(line: bytes) -> Json | None:
+def _object(line: bytes) -> Json:
     try:
         row = msgspec.json.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return {}
     return row if isinstance(row, dict) else {}
 
 

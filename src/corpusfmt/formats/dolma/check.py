@@ -24,7 +24,7 @@ from corpusfmt.formats.dolma.rowfiles import (
 from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.dolma.unique import UniqueKeys, judge_repeated
+from corpusfmt.formats.dolma.unique import DocumentKeys, judge_documents
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.looking import Looked
@@ -156,7 +156,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
     result = ShardResult(judge.tally, judge.coverage)
-    keys = UniqueKeys(options.scratch, shard.index)
+    keys = DocumentKeys(options.scratch, shard.index)
     with within_limits(judge, shard.name), closing(keys):
         if DOCUMENTS in shard.files:
             result.looked = _check(shard, options, judge, keys)
@@ -166,7 +166,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return result
 
 
-def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: UniqueKeys) -> dict[str, Looked]:
+def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: DocumentKeys) -> dict[str, Looked]:
     shared = shared_by(len(shard.files) - 1, options)
     documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
     sets = [
@@ -234,4 +234,4 @@ def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOpt
     """Judge the dataset as a whole: each (source, id) occurs once."""
     # A file of attributes without documents is the only shard of its plan.
     if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards[:1]):
-        judge_repeated(plan.shards, facts, options.scratch, judge, options)
+        judge_documents(plan.shards, facts, options.scratch, judge, options)

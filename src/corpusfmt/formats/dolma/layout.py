@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -19,15 +19,12 @@ from corpusfmt.formats.dolma.blocklist import load_blocklist
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
-from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_long_row
+from corpusfmt.formats.sniff import first_row, first_with_rows, is_long_row, main_file, rows_have
 from corpusfmt.io.ondisk import Blocks, in_order
 from corpusfmt.io.paths import Entry, folder_at, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
-
-if TYPE_CHECKING:
-    from corpusfmt.formats.columns import Columns
 
 DOCUMENTS = "documents"
 ATTRIBUTES = "attributes"
@@ -203,11 +200,10 @@ ATTRIBUTE_FILE_ORPHAN = RULES.finding(
     "attribute-file-orphan",
     """An attributes file has no documents file: no path below `documents` equals its path below the set.
 
-    Why: the file is stale, misplaced, or its documents are missing; readers ignore it.
+    Why: its documents are missing, or it is stale or misplaced; readers ignore it, so nobody notices that documents are lost.
     Example: `attributes/pii/1.jsonl.gz` without `documents/1.jsonl.gz`.
     Fix: restore the documents file or delete the attributes.
     """,
-    severity=Severity.WARNING,
     spec=SPEC,
 )
 
@@ -234,39 +230,36 @@ class _Tree(Struct):
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a folder that contains (or is) `documents`, or a file that starts with a row of documents or attributes."""
-    if entry.kind == "directory":
-        documents = _child(entry, DOCUMENTS)
-        first = first_with_rows(filter(_is_data, walk(documents or entry)))
-        if documents is not None:
-            is_other = first is not None and _RED_PAJAMA.fullmatch(first.path) and _other_corpus(first)
-            return None if is_other else Detection(VERSION, "a folder `documents`")
-        return _documents_in(first) if first else None
+    """Claim a folder that contains `documents`, and files with rows of documents or, alone, of attributes."""
     if _holds_attributes(entry):
         return Detection(VERSION, "rows with an id and attributes, without a text")
-    return _documents_in(entry)
+    documents = _child(entry, DOCUMENTS) if entry.kind == "directory" else None
+    if documents is not None:
+        first = first_with_rows(filter(_is_data, walk(documents)))
+        is_other = first is not None and _RED_PAJAMA.fullmatch(first.path) and _is_other_corpus(first)
+        return None if is_other else Detection(VERSION, "a folder `documents`")
+    main = main_file(filter(_is_data, walk(entry) if entry.kind == "directory" else [entry]), _holds_documents)
+    return Detection(VERSION, f"rows with an id, a text and a source, as in `{main.path}`") if main else None
 
 
-def _documents_in(entry: Entry) -> Detection | None:
-    if not _is_data(entry) or not first_row_has(entry, "id", "text") or _other_corpus(entry):
-        return None
-    if entry.name.endswith(".json") and is_long_row(entry):
-        return None  # a document in JSON rather than JSON Lines
-    return Detection(VERSION, "rows with an id and a text")
+def _holds_documents(entry: Entry) -> bool:
+    if is_long_row(entry):  # in a plain .json file, it is a document in JSON rather than JSON Lines
+        return rows_have(entry, "id", "text") and not entry.name.endswith(".json")
+    return rows_have(entry, "id", "text", "source")
 
 
-def _other_corpus(entry: Entry) -> Columns | None:
-    """Return the column profile of rows that have no source, which documents need, if they are of a published corpus."""
+def _is_other_corpus(entry: Entry) -> bool:
+    """Return whether rows have no source, which documents need, and are of a published corpus."""
     row = first_row(entry)
     if not row or "source" in row:
-        return None
+        return False
     from corpusfmt.formats.columns import best_columns  # noqa: PLC0415 - it reads all column profiles
 
-    return best_columns(row, entry.url)
+    return best_columns(row, entry.url) is not None
 
 
 def _holds_attributes(entry: Entry) -> bool:
-    return _is_data(entry) and first_row_has(entry, "id", "attributes", without="text")
+    return _is_data(entry) and rows_have(entry, "id", "attributes", without="text")
 
 
 def _is_data(entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from corpusfmt.formats.jsonl.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.origin import restored
 from corpusfmt.formats.rows.reading import ROWS as ROLE
 from corpusfmt.formats.rows.writing import rows_writer
+from corpusfmt.io.keys import FewKeys
 
 FORMAT = Format(
     name="jsonl",
@@ -23,7 +24,7 @@ FORMAT = Format(
     reads_only_its_files=True,
     documents_role=ROLE,
     finish=finish,
-    facts=tuple[str, str],
+    facts=tuple[str, str, FewKeys | None],
     reader=Reader(
         ROWS.read,
         batches={EncodedRows: ROWS.batches},

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
 from corpusfmt.formats.columns import Columns, best_columns
+from corpusfmt.formats.jsonl.records import ROWS as RECORDS
 from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows, is_pointer
+from corpusfmt.formats.sniff import (
+    first_row,
+    first_with_rows,
+    has_name_of_rows,
+    is_pointer,
+    main_file,
+    rows_have,
+)
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
-
-_CODEC = r"(?:\.(?:gz|zst|zstd|xz|bz2|lz4))"
-_NAME = re.compile(rf".*\.(?:jsonl|ndjson){_CODEC}?|.*\.json{_CODEC}", re.DOTALL)
-
 
 COLUMNS_DIFFER = RULES.finding(
     "JSL105",
@@ -41,10 +44,15 @@ def detect(entry: Entry) -> Detection | None:
     first = first_with_rows(_data(entry))
     if first is None:
         return Detection(VERSION, "pointers of Git LFS or Xet") if any(map(is_pointer, _data(entry))) else None
-    columns = best_columns(first_row(first), first.url)
+    main = main_file(_data(entry), _has_text) or (first if _has_text(first) else None)
+    if main is None:
+        return None
+    row = first_row(main)
+    columns = best_columns(row, main.url)
     if columns is not None:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
-    return Detection(VERSION, "rows with text") if first_row_has(first, "text") else None
+    note = "; Dolma needs `source`, too" if "id" in row and "source" not in row else ""
+    return Detection(VERSION, f"rows with text, as in `{main.path}`{note}")
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
@@ -58,20 +66,21 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
     if columns is None:
-        first = first_with_rows(files)
-        columns = (best_columns(first_row(first), first.url) if first else None) or Columns()
+        main = main_file(files, _has_text) or first_with_rows(files)
+        columns = (best_columns(first_row(main), main.url) if main else None) or Columns()
     return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name)
 
 
-def finish(plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
-    """Judge whether the first rows of all files have the same column profile."""
-    expected = plan.facts or next((found for _, found in facts), None)
-    for path, found in facts:
+def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+    """Judge whether the first rows of all files have the same column profile, and each id occurs once."""
+    expected = plan.facts or next((found for _, found, _ in facts), None)
+    for path, found, _ in facts:
         if found != expected:
             there = f"`{found}`" if found else "no known profile"
             message = f"the rows are of {there}, the others of {f'`{expected}`' if expected else 'no known profile'}"
             hint = "convert each corpus separately, or name the profile with --columns"
             judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
+    RECORDS.judge_ids(plan, facts, judge, options)
 
 
 def _data(entry: Entry) -> Iterator[Entry]:
@@ -83,9 +92,13 @@ def _is_data(entry: Entry, text: str = "text") -> bool:
     """Return whether an entry is a data file. A plain `.json` is one if its first line is an object with a text."""
     if entry.kind != "file" or is_hidden(entry.path):
         return False
-    if _NAME.fullmatch(entry.name):
+    if has_name_of_rows(entry):
         return True
     return entry.name.endswith(".json") and not _is_beside(entry) and _has(text, entry)
+
+
+def _has_text(entry: Entry) -> bool:
+    return rows_have(entry, "text") or best_columns(first_row(entry), entry.url) is not None
 
 
 def _has(text: str, entry: Entry) -> bool:

@@ -244,7 +244,7 @@ def _judge_records(
         names = ", ".join(f"`{name}`" for name in differing[:5])
         message = f"the record id `{identity}` has another {names} than in {other}"
         hint = "keep the headers of a record the same in every language"
-        judge.report(RECORD_ID, Problem(message, where, hint, count=count))
+        judge.report(RECORD_ID, Problem(message, where, hint, count=count, minor=True))
 
 
 class _Suspicious:
@@ -332,4 +332,6 @@ class _Twins:
             return
         where = _at_id(at, record.identity)
         message = f"the record id `{record.identity}` is repeated, first in {other[1]}"
-        self.sightings.note(RECORD_ID, Problem(message, where, "remove one of the two"), at.path)
+        is_in_part = twin[0] == place[0]
+        problem = Problem(message, where, "remove one of the two", minor=is_in_part)
+        self.sightings.note(RECORD_ID, problem, f"{at.path} {is_in_part}")

@@ -152,4 +152,7 @@ def value_faults(headers: Mapping[str, str], at: Location) -> Iterator[tuple[str
     for name, (is_right, rule, message, hint) in _JUDGED.items():
         if name in headers and not is_right(headers[name]):
             where = replace(at, pointer=f"/headers/{name}")
-            yield name, Fault(rule, Problem(message.format(clipped(headers[name])), where, hint))
+            yield (
+                name,
+                Fault(rule, Problem(message.format(clipped(headers[name])), where, hint, minor=rule is RECORD_ID)),
+            )

@@ -26,7 +26,7 @@ from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.oscar.slots import Slots, judge_beside
 from corpusfmt.formats.oscar.survey import Folder, Survey, codes_in, look
-from corpusfmt.formats.sniff import first_row_has, first_with_rows
+from corpusfmt.formats.sniff import main_file, rows_have
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Coverage, Location, Problem, Tally
 from corpusfmt.rules import Judge
@@ -54,8 +54,8 @@ def _holds_another_format(survey: Survey) -> bool:
     if any(entry.name.endswith(".parquet") for entry in alike):
         return True
     every = (entry for folder in survey.folders for entry in folder.entries)
-    first = first_with_rows(entry for entry in every if entry.kind == "file" and ".jsonl" in entry.name)
-    return first is not None and first_row_has(first, "content", "warc_headers")
+    rows = (entry for entry in every if entry.kind == "file" and ".jsonl" in entry.name)
+    return main_file(rows, lambda each: rows_have(each, "content", "warc_headers")) is not None
 
 
 def version_of(survey: Survey) -> tuple[str, str]:

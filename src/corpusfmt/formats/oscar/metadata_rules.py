@@ -68,15 +68,15 @@ HEADER_NAMES = RULES.finding(
 RECORD_ID = RULES.finding(
     "OSC602",
     "record-id",
-    """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language.
+    """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language. Twice in two
+    parts is an error.
 
-    Why: the id identifies a document. A record gives one document in each of its languages, so the same id in another
-    language is valid and belongs to the same record.
+    Why: the id identifies a document, and in another part a conversion cannot give the second one another. A record gives one
+    document in each of its languages, so the same id in another language is valid and belongs to the same record.
     Example: a part that was packaged twice under two numbers.
     Fix: remove the second copy; keep the headers of the record unchanged in every language.
     """,
-    severity=Severity.WARNING,
-    grades=ONLY_1_1,
+    grades={**ONLY_1_1, "minor": Severity.WARNING},
     spec=METADATA,
 )
 

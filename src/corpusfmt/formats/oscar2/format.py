@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.oscar2.describe import DESCRIBERS
 from corpusfmt.formats.oscar2.layout import detect, plan
 from corpusfmt.formats.oscar2.read import RECORDS
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
 from corpusfmt.formats.rows.reading import ROWS
+from corpusfmt.io.keys import FewKeys
 
 FORMAT = Format(
     name="oscar2",
@@ -19,6 +22,8 @@ FORMAT = Format(
     check=RECORDS.check,
     reads_only_its_files=True,
     documents_role=ROWS,
+    finish=RECORDS.judge_ids,
+    facts=tuple[str, Any, FewKeys | None],
     reader=Reader(RECORDS.read, source_name="oscar"),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,

@@ -16,7 +16,7 @@ from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
 from corpusfmt.formats.rows.format import judge_others
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.sniff import first_row, first_row_has, first_with_rows
+from corpusfmt.formats.sniff import first_row, main_file, rows_have
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -117,15 +117,11 @@ UNREAD_FILE = RULES.finding(
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a file whose first row has content and WARC headers, and a folder whose first file with rows is one."""
-    if entry.kind == "directory":
-        listed = takewhile(lambda each: each.path != "documents", walk(entry))
-        first = first_with_rows(each for each in listed if _is_data(each) and not is_hidden(each.path))
-    else:
-        first = entry
-    if first is None or not _is_data(first) or not first_row_has(first, "content", "warc_headers"):
-        return None
-    return Detection(_version(first), "rows with content and WARC headers")
+    """Claim a file whose rows have content and WARC headers, and a folder most of whose data are such files."""
+    listed = takewhile(lambda each: each.path != "documents", walk(entry)) if entry.kind == "directory" else [entry]
+    files = (each for each in listed if _is_data(each) and (each is entry or not is_hidden(each.path)))
+    main = main_file(files, lambda each: rows_have(each, "content", "warc_headers"))
+    return Detection(_version(main), f"rows with content and WARC headers, as in `{main.path}`") if main else None
 
 
 def _version(entry: Entry) -> str:

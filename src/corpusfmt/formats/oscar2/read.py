@@ -14,6 +14,7 @@ from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.formats.rows.records import Records, are_of
 from corpusfmt.formats.warc import all_ids, all_times
+from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import Integer
 from corpusfmt.model import Document, Json, Location
 
@@ -54,6 +55,7 @@ class ReleaseRecords(Records):
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         super().__init__(shard, options)
         self._language: str | None = shard.payload
+        self.has_ids = True
         self._ids = RecordIds(shard.target.partition(".")[0])
 
     def are_clean(self, rows: list[Json]) -> bool:
@@ -73,6 +75,17 @@ class ReleaseRecords(Records):
     def id_of(self, row: Json) -> Any:
         headers = row.get("warc_headers")
         return headers.get("warc-record-id") if isinstance(headers, dict) else None
+
+    def key_of(self, row: Json) -> Key | None:
+        """Return language and id of a record, which gives a document in each of its languages."""
+        name, language = self.id_of(row), self._language
+        if language is None:
+            metadata = row.get("metadata")
+            identification = metadata.get("identification") if isinstance(metadata, dict) else None
+            language = identification.get("label") if isinstance(identification, dict) else None
+        if not (isinstance(name, str) and name and isinstance(language, str)):
+            return None
+        return language, name
 
     def document(self, row: Json, number: int) -> Document:
         headers: dict[str, str] = row["warc_headers"]

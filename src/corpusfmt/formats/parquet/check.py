@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_text, within_limits
 from corpusfmt.formats.parquet.arrow import batches
-from corpusfmt.formats.parquet.clean import CleanRows, clean_rows
+from corpusfmt.formats.parquet.clean import CleanRows, KeysOf, clean_rows
+from corpusfmt.formats.parquet.read import KeyOf, identities
 from corpusfmt.formats.parquet.rows import (
     Columns,
     Row,
@@ -23,6 +26,8 @@ from corpusfmt.formats.parquet.rows import (
 )
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.columned import ColumnRecord
+from corpusfmt.formats.rows.reading import repetition
+from corpusfmt.formats.whole import Key, UniqueKeys, encoded, judge_repeated
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -52,19 +57,27 @@ COLUMNS_DIFFER = RULES.finding(
 
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
-    """Check the columns of a file and every row; leaves its path and columns for `finish`."""
+    """Check the columns of a file and every row.
+
+    Leaves its path and columns for `finish`, and hashes of ids, unless they are in `options.scratch`.
+    """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
     entry = shard.files["table"]
     judge.coverage.bytes = entry.size
-    facts = None
+    schema = None
+    keys = UniqueKeys(options.scratch, shard.index)
     try:
-        with within_limits(judge, entry.path), opened(entry) as table:
+        with within_limits(judge, entry.path), closing(keys), opened(entry) as table:
             columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
-            facts = (entry.path, [(field.name, str(field.type)) for field in table.file.schema_arrow])
+            schema = [(field.name, str(field.type)) for field in table.file.schema_arrow]
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
                 empty = EmptyTexts()
-                for found in batches(table, columns.kinds, partial(_scanned, columns=columns)):
+                key_of, keys_of = identities(columns, shard, options)
+                scanned = partial(_scanned, columns=columns, keys_of=keys_of if columns.id else None)
+                for found in batches(table, columns.kinds, scanned):
+                    if columns.id is not None:
+                        keys.note(_keys(found, key_of), judge.coverage.documents)
                     _judge_rows(found, columns, empty, judge)
                 empty.report(judge.coverage.documents, judge)
                 if not judge.coverage.documents:
@@ -72,12 +85,18 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
                     judge.report(EMPTY_FILE, Problem("no rows", Location(entry.path), hint))
     except Trouble as trouble:
         judge.report(*trouble.fault)
-    return ShardResult(judge.tally, judge.coverage, facts)
+    return ShardResult(judge.tally, judge.coverage, None if schema is None else (entry.path, schema, keys.few))
 
 
-def _scanned(batch: Any, columns: Columns) -> CleanRows | list[Json | UnicodeDecodeError]:
-    clean = clean_rows(batch, columns) if RULES.accepts_unseen(Row, ColumnRecord) else None
+def _scanned(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | list[Json | UnicodeDecodeError]:
+    clean = clean_rows(batch, columns, keys_of) if RULES.accepts_unseen(Row, ColumnRecord) else None
     return clean or list(decoded(batch))
+
+
+def _keys(found: CleanRows | list[Json | UnicodeDecodeError], key_of: KeyOf) -> list[bytes | None]:
+    if isinstance(found, CleanRows):
+        return found.keys
+    return [encoded(key_of(row)) if isinstance(row, dict) else None for row in found]
 
 
 def _judge_rows(
@@ -100,10 +119,35 @@ def _judge_rows(
     judge.coverage.documents += len(found)
 
 
-def finish(_plan: Plan, facts: Sequence[Any], judge: Judge, _options: CheckOptions) -> None:
-    """Judge whether all files have the same columns."""
-    for path, columns in facts:
-        first, expected = facts[0]
+def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+    """Judge whether all files have the same columns, and each id occurs once."""
+    for path, columns, _ in facts:
+        first, expected, _ = facts[0]
         if columns != expected:
             hint = "write all files with the same columns"
             judge.report(COLUMNS_DIFFER, Problem(f"the columns differ from `{first}`", Location(path), hint))
+    if options.scratch is not None:
+        few = (each for *_, each in facts if each is not None)
+        judge_repeated(plan.shards, few, options.scratch, partial(_keys_at, options), judge, repetition)
+
+
+def _keys_at(options: CheckOptions, shard: Shard, wanted: Iterable[int]) -> Iterator[tuple[int, Key]]:
+    """Yield the keys of some rows; the check has already reported the faults of the file."""
+    entry = shard.files["table"]
+    waiting = iter(wanted)
+    row = next(waiting, None)
+    with suppress(Trouble), opened(entry) as table:
+        columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
+        key_of, _ = identities(columns, shard, options)
+        if columns.id is None:
+            return
+        kinds = {name: kind for name, kind in columns.kinds.items() if name in (columns.id[0], "source")}
+        every = chain.from_iterable(batches(table, kinds, lambda batch: list(decoded(batch)), row or 0))
+        for number, fields in enumerate(every, row or 0):
+            if number == row:
+                key = key_of(fields) if isinstance(fields, dict) else None
+                if key is not None:
+                    yield number, key
+                row = next(waiting, None)
+                if row is None:
+                    return

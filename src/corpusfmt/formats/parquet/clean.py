@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -30,16 +30,21 @@ class Suspect(Struct):
 
 
 class CleanRows(Struct):
-    """So many rows, and those of them whose texts may be encoded twice."""
+    """So many rows, what identifies them if they have ids, and those whose texts may be encoded twice."""
 
     count: int
+    keys: list[bytes | None]
     suspects: list[Suspect]
     #: The numbers of rows with an empty text, and the fields of the first of them.
     empty: Sequence[int] = ()
     first_empty: Json = {}
 
 
-def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
+#: Returns what identifies rows, encoded; a table without ids has None instead.
+KeysOf = Callable[[list[Json]], list[bytes | None]] | None
+
+
+def clean_rows(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | None:
     """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
     texts = _Texts(batch, columns.text)
     if not texts.are_whole():
@@ -52,7 +57,8 @@ def clean_rows(batch: Any, columns: Columns) -> CleanRows | None:
         return None
     suspects = [Suspect(number, rows[number], text) for number, text in texts.suspects()]
     empty = texts.empty()
-    return CleanRows(batch.num_rows, suspects, empty, rows[empty[0]] if empty else {})
+    keys = keys_of(rows) if keys_of else []
+    return CleanRows(batch.num_rows, keys, suspects, empty, rows[empty[0]] if empty else {})
 
 
 def _are_clean(rows: list[Json], columns: Columns) -> bool:

@@ -9,6 +9,7 @@ from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import document_at, read
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
+from corpusfmt.io.keys import FewKeys
 
 FORMAT = Format(
     name="parquet",
@@ -20,7 +21,7 @@ FORMAT = Format(
     check=check,
     reads_only_its_files=True,
     finish=finish,
-    facts=tuple[str, list[tuple[str, str]]],
+    facts=tuple[str, list[tuple[str, str]], FewKeys | None],
     reader=Reader(
         read,
         at=document_at,

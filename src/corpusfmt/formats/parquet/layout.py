@@ -35,7 +35,7 @@ NO_PARQUET_FILE = RULES.finding(
 
 
 def detect(entry: Entry) -> Detection | None:
-    """Claim a Parquet file, and a folder with Parquet files that no other format claims.
+    """Claim a Parquet file, and a folder most of whose data are Parquet files.
 
     Next to a description, tables without a text belong to the description.
     """
@@ -43,12 +43,16 @@ def detect(entry: Entry) -> Detection | None:
         return Detection(VERSION, _evidence([entry]) or f"the suffix {_SUFFIX}") if _is_data(entry) else None
     first: Entry | None = None
     described = False
+    tables = others = 0
     for each in walk(entry):
-        if each.path == "documents" or any(suffix in each.name for suffix in _OTHER_DATA):
+        if each.path == "documents":
             return None
+        others += each.size if any(suffix in each.name for suffix in _OTHER_DATA) else 0
         described = described or each.path in DESCRIPTIONS
-        first = first or (each if _is_data(each) else None)
-    if first is None or (described and not has_text(first)):
+        if _is_data(each):
+            first = first or each
+            tables += each.size
+    if first is None or others >= tables or (described and not has_text(first)):
         return None
     return Detection(VERSION, _evidence(each for each in walk(entry) if _is_data(each)) or "Parquet files")
 

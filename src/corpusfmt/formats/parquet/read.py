@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.parquet.arrow import ID, JSON_COLUMNS, TEXT
+from corpusfmt.formats.parquet.clean import KeysOf
 from corpusfmt.formats.parquet.rows import Columns, Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import rejections
 from corpusfmt.formats.rows.records import NAMED, language_in
+from corpusfmt.formats.whole import Key, encoded
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Fault, Json, Location
 from corpusfmt.rules import Grading, Judge
@@ -21,6 +23,22 @@ class TableRecords(ColumnRecords):
     """The rows of other writers' tables."""
 
     source = SOURCE
+
+
+#: Returns what identifies a row, if anything does.
+KeyOf = Callable[[Json], Key | None]
+
+
+def identities(columns: Columns, shard: Shard, options: CheckOptions) -> tuple[KeyOf, KeysOf]:
+    """Return what identifies a row of a table with ids, and the same for clean rows, encoded."""
+    if not columns.ours:
+        records = TableRecords(shard, options)
+        return records.key_of, records.keys_of
+    return _own_key, lambda rows: [encoded(_own_key(row)) for row in rows]
+
+
+def _own_key(row: Json) -> Key | None:
+    return (row["source"] or "", row[ID]) if row[ID] else None
 
 
 def document_at(shard: Shard, options: CheckOptions, _path: str, line: int) -> Document | Rejected | None:

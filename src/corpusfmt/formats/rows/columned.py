@@ -13,6 +13,7 @@ from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_v
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
+from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
@@ -118,6 +119,8 @@ class ColumnRecords(Records):
         self._url, self._created, self._language = map(_path_to, (fields.url, fields.created, fields.language))
         paths = (self._id, self._url, self._created, self._language)
         self.leaves_texts = self.text not in {path[0] for path in paths if path}
+        self.has_ids = self._id is not None
+        self._has_source = "source" not in (self.text, self._id_name)
         self._language_of_file = self.columns.language_of_path(_place(shard))
         self._source = options.reading.source or self.columns.name or self.source
         self._marks: dict[tuple[_Shape, bool], str | None] = {}
@@ -161,6 +164,23 @@ class ColumnRecords(Records):
     def id_of(self, row: Json) -> object:
         path = self.id_path(row)
         return None if path is None else value_at(row, path)
+
+    def key_of(self, row: Json) -> Key | None:
+        value = self.id_of(row)
+        if not is_id(value):
+            return None
+        source = row.get("source") if self._has_source else None
+        return source if isinstance(source, str) else self._source, str(value)
+
+    def keys_of(self, rows: list[Json]) -> list[bytes | None]:
+        with_source = [row for row in rows if "source" in row] if self._has_source else []
+        if self._id_name is None or with_source:
+            return super().keys_of(rows)
+        ids = [row.get(self._id_name) for row in rows]
+        if ids.count(None) == len(ids):
+            return []
+        before = f"{self._source}\t"
+        return [None if each is None else f"{before}{each}".encode("utf-8", "surrogatepass") for each in ids]
 
     def document(self, row: Json, number: int) -> Document:
         """Return a row as a document.

@@ -15,7 +15,8 @@ from corpusfmt.formats.parts import Writer, is_root_file
 from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
-from corpusfmt.formats.sniff import first_row_has, first_with_rows, other_shape
+from corpusfmt.formats.sniff import main_file, other_shape, rows_have
+from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.ondisk import Blocks, OnDisk
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.publish import PARTIAL_PREFIX
@@ -123,11 +124,9 @@ class _Files(Struct, frozen=True):
 
     def detect(self, entry: Entry) -> Detection | None:
         listed = walk(entry) if entry.kind == "directory" else iter([entry])
-        first = first_with_rows(filter(self.is_data, listed))
         of_dolma = None if "id" in self.fields else "id"
-        if first is None or not first_row_has(first, *self.fields, without=of_dolma):
-            return None
-        return Detection(self.version, f"rows with {' and '.join(self.fields)}")
+        main = main_file(filter(self.is_data, listed), lambda each: rows_have(each, *self.fields, without=of_dolma))
+        return Detection(self.version, f"rows with {' and '.join(self.fields)}") if main else None
 
     def plan(self, entry: Entry, options: CheckOptions) -> Plan:
         judge = Judge(self.rules, options.grading, version=self.version, path=".", cap=options.max_per_rule)
@@ -168,7 +167,8 @@ def row_format(
         check=rows.check,
         reads_only_its_files=True,
         documents_role=ROWS,
-        facts=tuple[str, Any],
+        finish=rows.judge_ids,
+        facts=tuple[str, Any, FewKeys | None],
         reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},
         describers={version: Describer(SUMMARY, _record_sets(fields), fields=fields, row=_row(fields))},

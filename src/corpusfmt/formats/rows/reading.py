@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
+from corpusfmt.formats import CheckOptions, Plan, Rejected, Shard, ShardResult
 from corpusfmt.formats.batches import EncodedRows
-from corpusfmt.formats.general import EmptyTexts, within_limits
+from corpusfmt.formats.general import REPEATED_ID, EmptyTexts, within_limits
 from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records, Row
 from corpusfmt.formats.rows.writing import encoded
+from corpusfmt.formats.whole import Key, UniqueKeys, judge_repeated, lines_at
+from corpusfmt.formats.whole import encoded as encoded_key
 from corpusfmt.io.lines import Block, LongLine, Run, first_run, runs
 from corpusfmt.io.scan import double_encoding_at
+from corpusfmt.io.text import json_object
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge, RuleSet
 
@@ -37,12 +41,16 @@ class Rows(Struct, frozen=True):
     what: str = "rows"
 
     def check(self, shard: Shard, options: CheckOptions) -> ShardResult:
-        """Check every row of a file, and the stream to its end."""
+        """Check every row of a file, and the stream to its end.
+
+        The facts are the path, those of the records, and hashes of ids, for `judge_ids`, unless they are in `options.scratch`.
+        """
         judge = Judge(self.rules, options.grading, version=options.version, path=shard.name, cap=options.max_per_rule)
         entry = shard.files[ROWS]
         records = self.records(shard, options)
         coverage = judge.coverage
-        with within_limits(judge, entry.path):
+        keys = UniqueKeys(options.scratch if records.has_ids else None, shard.index)
+        with within_limits(judge, entry.path), closing(keys):
             file = RowFile(entry, judge, options)
             empty = EmptyTexts()
             whole, rows = True, 0
@@ -54,10 +62,14 @@ class Rows(Struct, frozen=True):
                     at = Location(entry.path, found.line, found.byte)
                     rows += found.count
                     row = records.judged(found.data, at, judge, found.count)
+                    if row is not None and records.has_ids:
+                        keys.note([encoded_key(records.key_of(row))] * found.count, found.line - 1)
                     if row is not None and isinstance(text := row.get(records.text), str):
                         coverage.documents += found.count
                         empty.add(0 if text else found.count, partial(records.place, row, at))
                 else:
+                    if records.has_ids:
+                        keys.note(records.keys_of(found.rows) * found.times, found.lines.line - 1)
                     for run, row in found.suspects():
                         times = run.count * found.times
                         records.judge_text(row, Location(entry.path, run.line, run.byte), judge, times)
@@ -72,7 +84,23 @@ class Rows(Struct, frozen=True):
             if whole and file.whole and not rows:
                 hint = "delete the file, or write it again"
                 judge.report(self.empty, Problem(f"no {self.what}", Location(entry.path), hint))
-        return ShardResult(judge.tally, coverage, None if records.facts is None else (entry.path, records.facts))
+        facts = (entry.path, records.facts, keys.few)
+        return ShardResult(judge.tally, coverage, None if facts[1:] == (None, None) else facts)
+
+    def judge_ids(self, plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
+        """Judge whether each id occurs once."""
+        if options.scratch is not None:
+            few = (each for *_, each in facts if each is not None)
+            keys_at = partial(self._keys_at, options)
+            judge_repeated(plan.shards, few, options.scratch, keys_at, judge, repetition)
+
+    def _keys_at(self, options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:
+        records = self.records(shard, options)
+        file = RowFile(shard.files[ROWS], self._fresh_judge(shard, options), options)
+        for number, line in lines_at(file.blocks(), rows):
+            row = json_object(line)
+            if row is not None and (key := records.key_of(row)) is not None:
+                yield number, key
 
     def read(self, shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         """Yield the rows of a file as documents; unsuitable rows and a corrupt stream become `Rejected`."""
@@ -120,6 +148,12 @@ class Rows(Struct, frozen=True):
 
 def _none(_data: bytes) -> None:
     """Take no rows: some rule must see each."""
+
+
+def repetition(at: Location, key: Key, first: Location) -> tuple[FindingType, Problem]:
+    """Return what is reported of a document whose id an earlier one has."""
+    hint = "drop one of the two, or give it a unique id"
+    return REPEATED_ID, Problem(f"id `{key[1]}`: also at {first}", at, hint)
 
 
 def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:

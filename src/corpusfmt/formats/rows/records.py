@@ -15,6 +15,7 @@ from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.apart import rows_around_texts
+from corpusfmt.formats.whole import Key, encoded
 from corpusfmt.io.jsonlines import EncodedText, decode_objects, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
@@ -134,6 +135,8 @@ class Records(ABC):
         self.options = options
         #: What a check leaves for the judgement of all files.
         self.facts: Any = None
+        #: Whether rows have ids by which documents are identified.
+        self.has_ids = False
         #: Whether rows are clean, and are documents, whatever the texts are.
         self.leaves_texts = False
 
@@ -152,6 +155,15 @@ class Records(ABC):
     def id_of(self, row: Json) -> Any:
         """Return the name of a row's record in findings, if it is a string."""
         return row.get("id")
+
+    def key_of(self, row: Json) -> Key | None:
+        """Return what identifies the document of a row, None if nothing does, or it is malformed."""
+        del row
+        return None
+
+    def keys_of(self, rows: list[Json]) -> list[bytes | None]:
+        """Return the same for rows that are clean, encoded; an empty list if none has one."""
+        return [encoded(self.key_of(row)) for row in rows]
 
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
