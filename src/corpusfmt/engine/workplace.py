@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -272,9 +273,11 @@ class Workplace(Struct, frozen=True):
 
     def _mark_own(self) -> None:
         mine = self.identity if self.kept is None else digest(self.identity, str(self.destination))
-        if not self._mark.is_file():
-            publish_bytes(self._mark, mine.encode())
-        elif self._mark.read_bytes() != mine.encode():
+        found = self._mark.read_bytes() if self._mark.is_file() else b""
+        # A damaged mark is made anew: what other runs have left is known by its markers and lists.
+        if not _is_mark(found):
+            publish_bytes(self._mark, _mark_of(mine.encode()))
+        elif found != _mark_of(mine.encode()):
             place, other = (self.kept, "another destination, or ") if self.kept else (self.destination, "")
             raise UsageError(
                 f"{place} contains an unfinished run of {other}other inputs or settings: "
@@ -358,6 +361,14 @@ def _empty(folder: str | Path) -> None:
                 _empty(each.path)
                 with suppress(OSError):  # a listing may miss names while others are removed
                     os.rmdir(each.path)  # noqa: PTH106
+
+
+def _mark_of(identity: bytes) -> bytes:
+    return identity + b" " + xxhash.xxh3_64_hexdigest(identity).encode()
+
+
+def _is_mark(data: bytes) -> bool:
+    return data == _mark_of(data.partition(b" ")[0])
 
 
 def _in_use(who: str, destination: Place) -> str:

@@ -26,6 +26,7 @@ from corpusfmt.io.hashing import sha256
 from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url
+from corpusfmt.io.streams import READ_SIZE
 from corpusfmt.model import Incomplete, UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
@@ -120,6 +121,24 @@ def output_at(path: str | Path | StorePath, what: str) -> Place:
 def all_there(root: Place, files: Mapping[str, FileFacts]) -> bool:
     """Return whether files below a place exist and have the given sizes."""
     return all(_size_of(root / path) == facts.size for path, facts in files.items())
+
+
+def all_unchanged(root: Place, files: Mapping[str, FileFacts]) -> bool:
+    """Return whether files below a place are those that were written, byte for byte; those in a store by their sizes.
+
+    A store compares what it keeps with checksums of its own, and asks money for what is read.
+    """
+    if not all_there(root, files):
+        return False
+    return isinstance(root, StorePath) or all(_digest_of(root / path) == facts.sha256 for path, facts in files.items())
+
+
+def _digest_of(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while data := file.read(READ_SIZE):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def _size_of(place: Place) -> int | None:
@@ -244,13 +263,14 @@ def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
 def note_published(aside: Path, targets: Iterable[Place]) -> None:
     """Record targets in the list of a folder, local ones relative to it, so that all may be moved together.
 
-    If the folder is in a store, too, the list consists of one object for each call.
+    Each call records its targets twice, so that damage in one place loses none. If the folder is in a store, too, the list
+    consists of one object for each call.
     """
     paths = [
         os.fsencode(target.url if isinstance(target, StorePath) else os.path.relpath(target, aside))
         for target in targets
     ]
-    names = b"".join(_checksum(path) + path + b"\0" for path in paths)
+    names = b"".join(_checksum(path) + path + b"\0" for path in paths) * 2
     mirror = mirrored()
     if names and mirror is not None and object_of(aside) is not None:
         (mirror.store / PUBLISHED / _checksum(names).decode()).write_bytes(names)
@@ -264,20 +284,22 @@ def note_published(aside: Path, targets: Iterable[Place]) -> None:
 def published(aside: Path) -> list[Place]:
     """Return the files published from a folder, even if since removed.
 
-    Raises `Incomplete` if the list is damaged: stale files would stay in a corpus, or files of others be removed.
+    Raises `Incomplete` if the list is damaged in several places: stale files would stay in a corpus.
     """
     place = object_of(aside / PUBLISHED)
     try:
         data = (aside / PUBLISHED).read_bytes() if place is None else _joined_notes(place)
     except FileNotFoundError:
         return []
-    *notes, unended = data.split(b"\0")
-    # A run that was killed may have left a part of a note, but not a whole one and another byte.
-    if _is_note(unended[:-1]) or not all(map(_is_note, notes)):
+    # The last note is empty, or the part of one that a killed run has left.
+    notes = data.split(b"\0")
+    damaged = [number for number, note in enumerate(notes[:-1]) if not _is_note(note)]
+    # A changed byte damages one note, or makes it two; its other copy has what it said.
+    if damaged and damaged[-1] - damaged[0] > 1:
         raise Incomplete(
-            f"{place or aside / PUBLISHED} is damaged, or of an earlier version; remove the output folder and run the same command again"
+            f"{place or aside / PUBLISHED} is damaged in several places; remove the output folder and run the same command again"
         )
-    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in notes)
+    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(notes) if _is_note(note))
     return [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
 
 
