@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from support import run_cli, tree
 
+from corpusfmt.io.paths import is_partial
 from corpusfmt.io.publish import (
-    PARTIAL_PREFIX,
     create_bytes,
     is_written_in_place,
     note_published,
@@ -34,8 +34,7 @@ def test_published_when_the_block_ends(tmp_path: Path) -> None:
     with publish(target) as file:
         file.write(b"whole")
         (partial,) = target.parent.iterdir()
-        assert partial.name.startswith(PARTIAL_PREFIX)  # hidden, and known to who looks for files to be gone
-        assert partial.suffix == ".partial"
+        assert is_partial(partial.name)  # hidden, and known to who looks for files to be gone
     assert tree(tmp_path) == {"new/file": b"whole"}
     assert target.stat().st_mode & 0o777 == 0o666 & ~_umask()
 

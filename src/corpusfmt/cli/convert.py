@@ -10,7 +10,7 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import limits_of
-from corpusfmt.cli.console import say, summarise
+from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.options import (
     ColumnProfile,
     DateField,
@@ -236,6 +236,8 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
         say_left(report, shard)
         return 0
     destination = place_of(target, "the destination")
+    if report.results.get("finished"):
+        mention(f"nothing to do: {destination} already contains the finished corpus of these inputs and options")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     summarise(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:

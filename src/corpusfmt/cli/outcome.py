@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import signal
 import sys
 import threading
@@ -110,9 +111,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except Incomplete as error:
             _fail(UNFINISHED, f"error: {error.args[0]}", *error.details)
         except _Terminated:
-            _fail(TERMINATED, f"terminated{hint}")
+            _leave(TERMINATED, f"terminated{hint}")
         except KeyboardInterrupt:
-            _fail(INTERRUPTED, f"interrupted{hint}")
+            _leave(INTERRUPTED, f"interrupted{hint}")
         except BrokenPipeError:
             # The reader of our output is gone: flushing it would raise again.
             leave_unread()
@@ -140,6 +141,17 @@ def _fail(status: int, *lines: str) -> None:
     for line in lines:
         warn(clipped_message(masked(line)))
     raise Stopped(status)
+
+
+def _leave(status: int, line: str) -> None:
+    """End at a signal, without waiting for workers that not even a kill has ended."""
+    from corpusfmt.engine.executors import HANGING
+
+    if HANGING:
+        warn(line)
+        sys.stdout.flush()
+        os._exit(status)
+    _fail(status, line)
 
 
 def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:

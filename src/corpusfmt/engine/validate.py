@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from array import array
 from collections import deque
@@ -43,6 +42,7 @@ from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.manifest.rules import judge_of
@@ -295,8 +295,8 @@ def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> 
 
 
 def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examined:
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
-        options = replace(run.options, version=version, scratch=Path(scratch))
+    with temporary_folder() as scratch:
+        options = replace(run.options, version=version, scratch=scratch)
         plan = _planned(run.fmt, entry, options, run.meter)
         run = replace(run, options=replace(options, version=plan.version))
         judge = judge_of(run.options)

@@ -91,6 +91,19 @@ def _pointer(head: bytes, path: str) -> PointerFile | None:
 
 #: The state of a run in its output, for resuming it; removed when the run succeeds.
 STATE = ".corpusfmt"
+#: The name of an unfinished file begins and ends so (`io.publish`).
+PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
+_PARTIAL = re.compile(re.escape(PARTIAL_PREFIX) + "[0-9a-f]{16}" + re.escape(PARTIAL_SUFFIX))
+
+
+def partial_name() -> str:
+    """Return a new name for an unfinished file."""
+    return f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+
+
+def is_partial(name: str) -> bool:
+    """Return whether a file is one that a run was or is writing: it is part of no corpus."""
+    return name.startswith(PARTIAL_PREFIX) and _PARTIAL.fullmatch(name) is not None
 
 
 class Root(Struct, frozen=True):
@@ -586,6 +599,8 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
     above = os.path.join(folder, "")  # noqa: PTH118
     for each in listed:
         name, _, kind = each.partition("\0")
+        if not kind and is_partial(name):
+            continue
         url = above + name
         path = prefix + (name if name.isascii() else printable(name))
         if kind == _LINK or (anywhere and kind == _FOLDER):

@@ -13,9 +13,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -23,15 +22,16 @@ import xxhash
 
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.hashing import sha256
+from corpusfmt.io.lock import locked
 from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import is_url
+from corpusfmt.io.paths import is_url, partial_name
 from corpusfmt.io.streams import READ_SIZE
+from corpusfmt.io.temporary import temporary_folder, tidy
 from corpusfmt.model import Incomplete, UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
 
-PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
 #: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
 _CHECKSUM_DIGITS = 16
@@ -58,17 +58,21 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+    partial = folder / partial_name()
+    is_alone = aside is None and sync == "all"
+    if is_alone:
+        tidy(folder)
     try:
-        with writing(target), partial.open("xb") as file:
-            _keep_mode(partial, target)
-            yield file
-            file.flush()
-            if sync != "none":
-                os.fsync(file.fileno())
-        if aside:
-            note_published(aside, [target])
-        partial.replace(target)
+        with _kept_by_others(partial) if is_alone else nullcontext():
+            with writing(target), partial.open("wb") as file:
+                _keep_mode(partial, target)
+                yield file
+                file.flush()
+                if sync != "none":
+                    os.fsync(file.fileno())
+            if aside:
+                note_published(aside, [target])
+            partial.replace(target)
         if sync == "all":
             _sync_directory(target.parent)
         else:
@@ -85,9 +89,19 @@ def _keep_mode(partial: Path, target: Path) -> None:
 
 
 @contextmanager
+def _kept_by_others(partial: Path) -> Iterator[None]:
+    """Let other processes see that an unfinished file has an owner."""
+    if os.name == "nt":  # which removes no file that is open, and renames none
+        yield
+    else:
+        with locked(partial):
+            yield
+
+
+@contextmanager
 def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
-    with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
-        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+    with temporary_folder() as folder:
+        partial = (aside or folder) / partial_name()
         partial.parent.mkdir(parents=True, exist_ok=True)
         try:
             with writing(partial), partial.open("xb") as file:
@@ -230,7 +244,7 @@ def create_bytes(target: Place, data: bytes) -> None:
     if isinstance(target, StorePath):
         target.create(data)
         return
-    partial = target.with_name(f"{PARTIAL_PREFIX}{os.urandom(8).hex()}.partial")
+    partial = target.with_name(partial_name())
     publish_bytes(partial, data)
     try:
         os.link(partial, target)
@@ -275,7 +289,7 @@ def note_published(aside: Path, targets: Iterable[Place]) -> None:
     if names and mirror is not None and object_of(aside) is not None:
         (mirror.store / PUBLISHED / _checksum(names).decode()).write_bytes(names)
     elif names:
-        with (aside / PUBLISHED).open("ab") as file:
+        with writing(aside / PUBLISHED), (aside / PUBLISHED).open("ab") as file:
             file.write(names)
             file.flush()
             os.fsync(file.fileno())

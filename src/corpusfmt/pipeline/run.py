@@ -117,7 +117,7 @@ def build(
             journal("run-start", about)
             listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
             cause = "; check --base" if listed else ""
-            running = _Build(workplace, stages, supply, sourcing.scratch_limit, choices, share, journal, cause)
+            running = _Build(workplace, stages, supply, sourcing.scratch_limit, choices, share, journal, cause, state)
             report = persisting(share, running.report)
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
@@ -172,6 +172,7 @@ class _Build(Struct, frozen=True):
     share: Share | None
     log: Journal
     cause: str
+    state: str | Path | None
 
     def report(self) -> Report:
         """Make the corpus, or a share of it."""
@@ -193,8 +194,9 @@ class _Build(Struct, frozen=True):
             return Report("wet", "", Tally(), Coverage(), results=left.results)
         except UsageError:
             # Another process may have sealed the corpus while this one waited.
-            report = self.share and report_of_finished(self.workplace.destination, self.choices.manifest, self.supply)
-            if not report:
+            root = self.workplace.destination
+            report = report_of_finished(root, self.choices.manifest, self.supply, self.state)
+            if report is None:
                 raise
             return report
 

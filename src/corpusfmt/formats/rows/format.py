@@ -17,8 +17,7 @@ from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
 from corpusfmt.formats.sniff import first_row_has, first_with_rows, other_shape
 from corpusfmt.io.ondisk import Blocks, OnDisk
-from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.paths import PARTIAL_PREFIX, Entry, is_hidden, walk
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
