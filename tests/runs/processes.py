@@ -50,7 +50,7 @@ def opened_by(pid: int) -> list[str]:
     """Return the paths of the files that a process has open."""
     paths = []
     with suppress(OSError):
-        for each in os.scandir(f"/proc/{pid}/fd"):
+        for each in Path(f"/proc/{pid}/fd").iterdir():
             with suppress(OSError):
-                paths.append(os.readlink(each.path))
+                paths.append(str(each.readlink()))
     return paths

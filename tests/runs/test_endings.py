@@ -15,7 +15,6 @@ from runs.processes import descendants_of, opened_by, running
 from support import SAMPLE, run_cli, tree
 
 from corpusfmt.io.paths import is_partial, partial_name
-from corpusfmt.io.temporary import temporary_folder
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -55,18 +54,27 @@ def temporary(tmp_path: Path) -> Path:
     return tmp_path / "temporary"
 
 
-def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(wet: Path, tmp_path: Path, temporary: Path) -> None:
+HOLDING = """
+import sys
+from corpusfmt.io.temporary import temporary_folder
+with temporary_folder() as folder:
+    (folder / "file").touch()
+    print(folder, flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(temporary: Path) -> None:
     environment = os.environ | {"TMPDIR": str(temporary)}
-    with running(["plan", "--sample", wet], tmp_path, environment) as run:
-        while run.poll() is None and not list(temporary.rglob("*.box")):
-            time.sleep(0.01)
-    (left,) = temporary.iterdir()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tempfile.tempdir", str(temporary))
-        with temporary_folder() as other:
-            assert not left.exists()
-            assert run_cli("stats", SAMPLE.parent / "sample", env=environment).returncode == 2
-            assert other.is_dir()  # its owner lives
+    command = [sys.executable, "-c", HOLDING]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as run:
+        assert run.stdout
+        folder = Path(run.stdout.readline().decode().strip())
+        subprocess.run(command, input=b"", env=environment, check=True, capture_output=True)
+        assert (folder / "file").exists()  # its owner lives
+        run.kill()
+    assert folder.exists()
+    subprocess.run(command, input=b"", env=environment, check=True, capture_output=True)
     assert list(temporary.iterdir()) == []
 
 
