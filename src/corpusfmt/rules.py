@@ -20,12 +20,14 @@ from corpusfmt.model import (
     Finding,
     FindingType,
     Incomplete,
+    InputReplaced,
     Known,
     Location,
     Problem,
     Rule,
     Severity,
     Tally,
+    refuse_full_disk,
 )
 from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 
@@ -362,7 +364,7 @@ class Judge:
                 for problem in rule.check(subject):
                     fired.add(rule.code)
                     self._record(rule, problem, times)
-            except Incomplete:
+            except (Incomplete, InputReplaced):
                 raise
             except Exception as error:
                 self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
@@ -406,7 +408,8 @@ class Judge:
             self.coverage.skip(path, code, because)
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
-        """Report an exception in corpusfmt's code as GEN000."""
+        """Report an exception in corpusfmt's code as GEN000. Raises `Incomplete` for a full disk."""
+        refuse_full_disk(error)
         message = f"{where} failed: {type(error).__name__}: {error}"
         self.report(
             INTERNAL_ERROR, Problem(message, at or Location(self._path), "this is a bug of corpusfmt, please report it")

@@ -230,6 +230,7 @@ def _target(source: str, destination: str | None, output: str | None) -> str:
 
 def _summarised(report: Report, target: str, shard: str | None) -> int:
     """Print what was converted, or what a shard leaves; return the exit status."""
+    from corpusfmt.conversion.job import quarantine_of
     from corpusfmt.io.outputs import place_of
 
     if "files" not in report.results:
@@ -248,7 +249,7 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
     for what, count in report.results["losses"].items():
         say(f"  lost: {what}, {plural(count, 'time')}")
     if report.results["rejected"]:
-        say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {destination}-quarantine")
+        say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {quarantine_of(destination)}")
     for path in report.results["cut"]:
         say(f"  truncated: {path}; the number of missing documents is unknown")
     if unread := report.results["unread"]:

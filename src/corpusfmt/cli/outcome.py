@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import signal
@@ -26,6 +27,7 @@ from corpusfmt.cli.console import (
     write,
 )
 from corpusfmt.io.limits import LimitReached
+from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
@@ -35,6 +37,7 @@ from corpusfmt.model import (
     Severity,
     UsageError,
     Verdict,
+    full_disk,
 )
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
@@ -98,7 +101,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with _ended_by_sigterm():
+            with _ended_by_sigterm(), noting_outputs():
                 return command(*args, **kwargs)
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
@@ -119,7 +122,8 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
             leave_unread()
             raise SystemExit(0) from None
         except OSError as error:
-            _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
+            said = full_disk(error) if error.errno == errno.ENOSPC and error.filename is None else str(error)
+            _fail(UNFINISHED, f"error: {said}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
         except Exception as error:
             if is_verbose():
                 traceback.print_exception(error)

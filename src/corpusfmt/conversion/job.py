@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -70,6 +71,8 @@ class Job(Struct, frozen=True):
 
 def quarantine_of(destination: Place) -> Place:
     """Return the folder for rejected records."""
+    if isinstance(destination, Path) and not destination.name:  # like `.`
+        destination = destination.resolve()
     return destination.with_name(f"{destination.name}-quarantine")
 
 

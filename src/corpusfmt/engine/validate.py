@@ -46,7 +46,20 @@ from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.manifest.rules import judge_of
-from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import (
+    BadInput,
+    Checked,
+    Coverage,
+    Incomplete,
+    InputReplaced,
+    Known,
+    Location,
+    Problem,
+    Report,
+    Severity,
+    Tally,
+    UsageError,
+)
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import STOPPED, FirstError, Grading, Judge, Override, selects
@@ -496,6 +509,8 @@ def _judge_whole(
     try:
         with within_limits(judge, "."), within(meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
+    except (Incomplete, InputReplaced):
+        raise
     except Exception as error:
         judge.crash("the dataset-level check", error)
     plain_documents = fmt.reader is not None and fmt.reader.plan is None
@@ -563,6 +578,8 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
         judge = fmt.judge(replace(options, grading=replace(options.grading, stops=False)), options.version, shard.name)
         if isinstance(error, LimitReached):
             judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
+        elif isinstance(error, Incomplete | InputReplaced):
+            raise
         elif isinstance(error, OSError):
             judge.report(*barred(error, Location(_place(shard))))
         else:

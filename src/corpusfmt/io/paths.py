@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import AWAITING, TookTooLong, at_most, meter
+from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.io.stores import (
     VERSION_KEYS,
     Guarded,
@@ -186,6 +187,7 @@ class Entry(Struct, frozen=True, gc=False):
             raise OutsideRoot(errno.EPERM, self.reason, self.shown)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.shown)
+        refuse_replaced(self.url, is_remote=self.is_remote)
         if self.is_remote:
             return witnessed(self.url, self.path, self._open_object())
         return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))

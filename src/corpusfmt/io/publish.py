@@ -26,6 +26,7 @@ from corpusfmt.io.lock import locked
 from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url, partial_name
+from corpusfmt.io.replaced import note_output
 from corpusfmt.io.streams import READ_SIZE
 from corpusfmt.io.temporary import temporary_folder, tidy
 from corpusfmt.model import Incomplete, UsageError
@@ -129,6 +130,7 @@ def output_at(path: str | Path | StorePath, what: str) -> Place:
         if place.is_dir():
             raise UsageError(f"{what} is the folder {place}, expected a file")
         is_written_in_place(place)
+    note_output(str(place), what, is_remote=isinstance(place, StorePath))
     return place
 
 
