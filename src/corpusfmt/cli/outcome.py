@@ -73,17 +73,22 @@ class _Terminated(KeyboardInterrupt):
     """Like Ctrl-C, but sent by `kill`, a scheduler or a container runtime."""
 
 
-def _terminate(*_: object) -> None:
-    raise _Terminated
-
-
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
     """Let a run clean up on SIGTERM: workers and downloads must not outlive it."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    own = os.getpid()
+
+    def terminate(*_: object) -> None:
+        if os.getpid() == own:
+            raise _Terminated
+        # A worker that another library has forked ends as if it had never seen this handler.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:

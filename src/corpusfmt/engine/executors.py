@@ -227,8 +227,14 @@ def _cluster(name: str, address: str, jobs: int) -> Executor:
 
 def _own(detail: str, jobs: int) -> Executor:
     module, _, factory = detail.partition(":")
+
+    def checked(_: ExitStack) -> Executor:
+        opened = getattr(import_module(module), factory)(jobs)
+        if not (hasattr(opened, "submit") and hasattr(opened, "shutdown")):
+            raise ValueError(f"{factory} returned {type(opened).__name__}, expected an Executor of concurrent.futures")
+        return cast("Executor", opened)
+
     try:
-        opened = getattr(import_module(module), factory)
-        return _Guarded(lambda _: cast("Executor", opened(jobs)))
+        return _Guarded(checked)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"cannot open engine py:{detail}: {error}") from error

@@ -30,7 +30,7 @@ from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
-from corpusfmt.model import UsageError
+from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
 
 #: Folder in the state for the output of the user's command.
 DOWNLOADS = "fetched"
@@ -227,18 +227,21 @@ class Workplace(Struct, frozen=True):
             if is_new:
                 mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), os.urandom(16).hex())
                 create_bytes(own, msgspec.json.encode(mine))
-            refusal = ""
+            refusal: CorpusfmtError | None = None
             if not claim.create(own.read_bytes()):
                 found = claim.read_bytes()
-                refusal = _taken(place, found) + cause
+                refusal = UsageError(_taken(place, found) + cause)
                 if not is_new and not cause and _claim_in(found).state in {"", str(self._board)}:
-                    refusal = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
-        except (StoreFailure, UsageError) as error:
-            refusal = str(error)
-        if refusal:
+                    said = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
+                    refusal = UsageError(said)
+        except (UsageError, Incomplete) as error:
+            refusal = error
+        except StoreFailure as error:
+            refusal = before_work_error(str(error), error)
+        if refusal is not None:
             if not resumes:
                 self._clear()
-            raise UsageError(refusal)
+            raise refusal
 
     def _refuse_foreign(self) -> None:
         if self.kept is not None:
