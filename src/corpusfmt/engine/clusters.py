@@ -296,7 +296,9 @@ def _unreachable(name: str, address: str, error: Exception) -> str:
 
 def _quiet(name: str) -> None:
     """Silence the log of a library, which prints what `engine.run` deals with, and warns of every end."""
-    logging.getLogger(name).setLevel(logging.CRITICAL)
+    for each in (name, *logging.root.manager.loggerDict):
+        if each == name or each.startswith(f"{name}."):  # some have a level of their own
+            logging.getLogger(each).setLevel(logging.CRITICAL)
 
 
 def _required(module: str, extra: str) -> Any:
