@@ -89,7 +89,7 @@ with publish(Path(sys.argv[1])) as file:
 
 
 def test_unfinished_files_of_the_living_stay_and_those_of_the_dead_go(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", PUBLISHING, tmp_path / "report"]
+    command = [sys.executable, "-c", PUBLISHING, str(tmp_path / "report")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as run:
         assert run.stdout
         assert run.stdout.readline() == b"open\n"

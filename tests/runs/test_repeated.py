@@ -83,7 +83,7 @@ def test_what_is_not_the_finished_conversion_is_refused(source: Path, tmp_path: 
 def test_a_truncated_source_is_reported_again(source: Path, tmp_path: Path) -> None:
     path = source / "documents" / "1.jsonl.gz"
     path.write_bytes(path.read_bytes()[:-9])
-    words = ["convert", source, tmp_path / "out", "--to", "dolma", "--on-bad-record", "quarantine"]
+    words: list[str | Path] = ["convert", source, tmp_path / "out", "--to", "dolma", "--on-bad-record", "quarantine"]
     first, again = run_cli(*words), run_cli(*words)
     assert (first.returncode, again.returncode) == (3, 3)
     assert b"truncated: documents/1.jsonl.gz" in again.stderr + again.stdout
@@ -107,10 +107,13 @@ def ended_by_another(monkeypatch: pytest.MonkeyPatch, run: Any) -> Iterator[None
 def test_a_run_that_waited_for_another_has_nothing_to_do(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for run in (
-        lambda: corpusfmt.build(SAMPLE, tmp_path / "built"),
-        lambda: corpusfmt.convert(source, tmp_path / "converted", to="dolma"),
-    ):
+    def build() -> corpusfmt.Report:
+        return corpusfmt.build(SAMPLE, tmp_path / "built")
+
+    def convert() -> corpusfmt.Report:
+        return corpusfmt.convert(source, tmp_path / "converted", to="dolma")
+
+    for run in (build, convert):
         with ended_by_another(monkeypatch, run):
             assert run().results["finished"] is True
 

@@ -69,9 +69,10 @@ def test_data_of_a_description_is_not_replaced(tmp_path: Path) -> None:
 
 
 def test_what_the_same_command_has_written_is_replaced(corpus: Path) -> None:
-    for words in (
+    commands: list[list[str | Path]] = [
         ["describe", corpus, "-o", corpus / "croissant.json"],
         ["stats", corpus, "--report", f"json={corpus / 'stats.json'}"],
         ["stats", corpus, "--card", corpus / "README.md"],
-    ):
+    ]
+    for words in commands:
         assert [run_cli(*words).returncode for _ in range(2)] == [0, 0]
