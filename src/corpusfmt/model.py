@@ -33,10 +33,6 @@ class UsageError(CorpusfmtError):
     """Wrong usage; the message says what to do instead."""
 
 
-class InputReplaced(UsageError):
-    """A command reads a file that it would replace with an output."""
-
-
 class BadInput(CorpusfmtError):
     """Bad input data; `finding` says what and where."""
 

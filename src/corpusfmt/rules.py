@@ -20,13 +20,13 @@ from corpusfmt.model import (
     Finding,
     FindingType,
     Incomplete,
-    InputReplaced,
     Known,
     Location,
     Problem,
     Rule,
     Severity,
     Tally,
+    UsageError,
     refuse_full_disk,
 )
 from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
@@ -364,7 +364,7 @@ class Judge:
                 for problem in rule.check(subject):
                     fired.add(rule.code)
                     self._record(rule, problem, times)
-            except (Incomplete, InputReplaced):
+            except (Incomplete, UsageError):
                 raise
             except Exception as error:
                 self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))

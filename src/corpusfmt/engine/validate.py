@@ -51,7 +51,6 @@ from corpusfmt.model import (
     Checked,
     Coverage,
     Incomplete,
-    InputReplaced,
     Known,
     Location,
     Problem,
@@ -509,7 +508,7 @@ def _judge_whole(
     try:
         with within_limits(judge, "."), within(meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
-    except (Incomplete, InputReplaced):
+    except (Incomplete, UsageError):
         raise
     except Exception as error:
         judge.crash("the dataset-level check", error)
@@ -578,7 +577,7 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
         judge = fmt.judge(replace(options, grading=replace(options.grading, stops=False)), options.version, shard.name)
         if isinstance(error, LimitReached):
             judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
-        elif isinstance(error, Incomplete | InputReplaced):
+        elif isinstance(error, Incomplete | UsageError):
             raise
         elif isinstance(error, OSError):
             judge.report(*barred(error, Location(_place(shard))))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from corpusfmt.model import InputReplaced
+from corpusfmt.model import UsageError
 from corpusfmt.wording import clipped
 
 # Real paths and URLs, each with the name of the output, for all threads of a command; None outside of commands.
@@ -37,6 +37,6 @@ def note_output(place: str, what: str, *, is_remote: bool) -> None:
 
 
 def refuse_replaced(url: str, *, is_remote: bool) -> None:
-    """Raise `InputReplaced` for a file that this command reads and would replace."""
+    """Raise `UsageError` for a file that this command reads and would replace."""
     if _noted and (said := _noted.get(url if is_remote else os.path.realpath(url))):
-        raise InputReplaced(f"{said}, which this command reads: choose another path")
+        raise UsageError(f"{said}, which this command reads: choose another path")
