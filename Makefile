@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -63,10 +63,15 @@ action-test: $(VENV)/.develops $(HOSTS)/.installed
 attacks: $(VENV)/.develops
 	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
 
-## Flip one bit in the state of an unfinished run, FLIPS times, and resume the run.
-FLIPS ?= 500
+## Flip one bit in the state or the output of an unfinished run, FLIPS times, and resume the run.
+FLIPS ?= 200
 flips: $(VENV)/.develops
 	CORPUSFMT_FLIPS=$(FLIPS) $(BIN)/python -m pytest -n auto tests/golden/test_flipped_bits.py
+
+## Kill commands, or one of their workers, at KILLS random moments, run them again, and compare what they write with undisturbed runs.
+KILLS ?= 200
+kills: $(VENV)/.develops
+	CORPUSFMT_RANDOM_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto tests/runs/test_kills.py
 
 ## Divide the validation of every fixture into 1, 2, 3 and 7 parts, and join them.
 parts-test: $(VENV)/.develops
@@ -165,15 +170,15 @@ benchmarks-test: $(VENV)/.develops
 screenshots: $(VENV)/.develops $(BROWSER)/.installed
 	PYTHONPATH=tests $(BIN)/python -m browser.screenshots docs/images $(abspath $(BROWSER))/bin/python $(CHROMIUM)
 
-## Run commands on S3 (moto's server) and Google Cloud Storage (an emulator, in its own environment) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds KILLS times.
-KILLS ?= 4
+## Run commands on S3 (moto's server) and Google Cloud Storage (an emulator, in its own environment) behind a proxy that fails requests, on a web server, a Hub and a Dask cluster; kill builds REMOTE_KILLS times.
+REMOTE_KILLS ?= 4
 GS ?= build/gs
 $(GS)/.installed: locks/gs.txt
 	$(ENVIRONMENT)
 	@touch $@
 
 remote-test: $(VENV)/.develops $(GS)/.installed
-	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote tests/documentation/test_elsewhere.py
+	CORPUSFMT_REMOTE=1 CORPUSFMT_GS=$(abspath $(GS))/bin/python CORPUSFMT_KILLS=$(REMOTE_KILLS) $(BIN)/python -m pytest -n auto --dist loadfile tests/remote tests/documentation/test_elsewhere.py
 
 ## Run commands on clusters of Dask and Ray whose processes work in another folder; Ray has its own environment.
 RAY ?= build/ray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,6 +54,21 @@ class Incomplete(CorpusfmtError):
 
     def __str__(self) -> str:
         return "\n".join((str(self.args[0]), *self.details))
+
+
+def refuse_full_disk(error: object) -> None:
+    """Raise `Incomplete` if a failure to read is none: only writing temporary files finds a disk full."""
+    if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        raise Incomplete(f"{full_disk(error)}, then run the same command again") from error
+
+
+def full_disk(error: OSError) -> str:
+    """Return what to say of a full disk; temporary files have no names."""
+    import tempfile  # noqa: PLC0415 - rarely needed
+
+    # `gettempdir` would choose another folder now.
+    full = error.filename or ", ".join(filter(None, ["the folder for temporary files", tempfile.tempdir]))
+    return f"{error.strerror}: {full}: free some space there, or set TMPDIR"
 
 
 class Severity(StrEnum):

@@ -26,6 +26,8 @@ from corpusfmt.model import (
     Rule,
     Severity,
     Tally,
+    UsageError,
+    refuse_full_disk,
 )
 from corpusfmt.wording import MOST_OF_A_VALUE, clipped, clipped_message
 
@@ -364,7 +366,7 @@ class Judge:
                 for problem in rule.check(subject):
                     fired.add(rule.code)
                     self._record(rule, problem, times)
-            except Incomplete:
+            except (Incomplete, UsageError):
                 raise
             except Exception as error:
                 self.crash(f"rule {rule.code}", error, getattr(subject, "at", None))
@@ -408,7 +410,8 @@ class Judge:
             self.coverage.skip(path, code, because)
 
     def crash(self, where: str, error: BaseException, at: Location | None = None) -> None:
-        """Report an exception in corpusfmt's code as GEN000."""
+        """Report an exception in corpusfmt's code as GEN000. Raises `Incomplete` for a full disk."""
+        refuse_full_disk(error)
         message = f"{where} failed: {type(error).__name__}: {error}"
         self.report(
             INTERNAL_ERROR, Problem(message, at or Location(self._path), "this is a bug of corpusfmt, please report it")

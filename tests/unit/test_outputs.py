@@ -117,8 +117,7 @@ def test_a_corpus_in_a_store_is_that_of_a_folder(wet: Path, memory: MemoryFileSy
     corpusfmt.convert(tmp_path / "local", tmp_path / "dolma", to="dolma")
     corpusfmt.convert("memory://store/corpus", "memory://store/dolma", to="dolma", jobs=None)
     assert objects(memory, "/store/dolma") == corpus(tmp_path / "dolma")
-    with pytest.raises(UsageError, match="memory://store/dolma contains a finished corpus"):
-        corpusfmt.convert("memory://store/corpus", "memory://store/dolma", to="dolma")
+    assert corpusfmt.convert("memory://store/corpus", "memory://store/dolma", to="dolma").results["finished"]
     with pytest.raises(UsageError, match="contain each other"):
         corpusfmt.convert("memory://store/corpus", "memory://store/corpus/dolma", to="dolma")
     assert list(Path().iterdir()) == []

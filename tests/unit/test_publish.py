@@ -15,16 +15,18 @@ from pathlib import Path
 import pytest
 from support import run_cli, tree
 
+from corpusfmt.io.paths import is_partial
 from corpusfmt.io.publish import (
-    PARTIAL_PREFIX,
     create_bytes,
     is_written_in_place,
+    note_published,
     publish,
     publish_all,
     publish_bytes,
+    published,
     writing,
 )
-from corpusfmt.model import UsageError
+from corpusfmt.model import Incomplete, UsageError
 
 
 def test_published_when_the_block_ends(tmp_path: Path) -> None:
@@ -32,8 +34,7 @@ def test_published_when_the_block_ends(tmp_path: Path) -> None:
     with publish(target) as file:
         file.write(b"whole")
         (partial,) = target.parent.iterdir()
-        assert partial.name.startswith(PARTIAL_PREFIX)  # hidden, and known to who looks for files to be gone
-        assert partial.suffix == ".partial"
+        assert is_partial(partial.name)  # hidden, and known to who looks for files to be gone
     assert tree(tmp_path) == {"new/file": b"whole"}
     assert target.stat().st_mode & 0o777 == 0o666 & ~_umask()
 
@@ -53,7 +54,32 @@ def test_no_file_stays_open(tmp_path: Path) -> None:
 
 def test_a_file_aside_is_published_into_a_new_folder(tmp_path: Path) -> None:
     publish_bytes(tmp_path / "new/folder/file", b"whole", aside=tmp_path / "aside")
-    assert tree(tmp_path) == {"aside/published": b"ebe3ad874cca45dd../new/folder/file\0", "new/folder/file": b"whole"}
+    note = b"ebe3ad874cca45dd../new/folder/file\0"
+    assert tree(tmp_path) == {"aside/published": 2 * note, "new/folder/file": b"whole"}
+
+
+def test_damage_in_one_place_of_a_list_loses_no_name(tmp_path: Path) -> None:
+    names = {tmp_path / name for name in ("a", "b@c", "new folder/d")}
+    note_published(tmp_path, sorted(names))
+    whole = (tmp_path / "published").read_bytes()
+    for bit in range(8 * len(whole)):
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        (tmp_path / "published").write_bytes(damaged)
+        assert set(published(tmp_path)) == names
+    for size in range(len(whole) // 2, len(whole)):  # a run was killed while it wrote the second copy
+        (tmp_path / "published").write_bytes(whole[:size])
+        assert set(published(tmp_path)) == names
+
+
+def test_damage_in_several_places_of_a_list_is_named(tmp_path: Path) -> None:
+    note_published(tmp_path, [tmp_path / "a", tmp_path / "b"])
+    data = bytearray((tmp_path / "published").read_bytes())
+    for at in (0, len(data) // 2):
+        data[at] ^= 1
+    (tmp_path / "published").write_bytes(data)
+    with pytest.raises(Incomplete, match="published is damaged in several places"):
+        published(tmp_path)
 
 
 @pytest.mark.parametrize(("named", "told"), [((), "file"), (("other",), "other")])

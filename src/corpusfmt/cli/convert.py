@@ -10,7 +10,7 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import limits_of
-from corpusfmt.cli.console import say, summarise
+from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.options import (
     ColumnProfile,
     DateField,
@@ -230,12 +230,15 @@ def _target(source: str, destination: str | None, output: str | None) -> str:
 
 def _summarised(report: Report, target: str, shard: str | None) -> int:
     """Print what was converted, or what a shard leaves; return the exit status."""
+    from corpusfmt.conversion.job import quarantine_of
     from corpusfmt.io.outputs import place_of
 
     if "files" not in report.results:
         say_left(report, shard)
         return 0
     destination = place_of(target, "the destination")
+    if report.results.get("finished"):
+        mention(f"nothing to do: {destination} already contains the finished corpus of these inputs and options")
     shards, documents = plural(report.coverage.shards_seen, "shard"), plural(report.coverage.documents, "document")
     summarise(f"{shards} -> {destination}: {documents} in {plural(report.results['files'], 'file')}")
     for remark in report.findings:
@@ -246,7 +249,7 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
     for what, count in report.results["losses"].items():
         say(f"  lost: {what}, {plural(count, 'time')}")
     if report.results["rejected"]:
-        say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {destination}-quarantine")
+        say(f"  rejected: {plural(report.results['rejected'], 'record')}, in {quarantine_of(destination)}")
     for path in report.results["cut"]:
         say(f"  truncated: {path}; the number of missing documents is unknown")
     if unread := report.results["unread"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -28,6 +27,7 @@ from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import Corpus, FormatName
 from corpusfmt.cli.stats import TokenizerFile
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
 
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
@@ -101,8 +101,8 @@ def command(
         "follow_links": follow_links,
         "limits": limits_of(max_expansion, max_total_bytes, timeout),
     }
-    with TemporaryDirectory(prefix="corpusfmt-") as scratch:
-        listed = Path(scratch) / "domains.csv" if eu and statistics is None else None
+    with temporary_folder() as scratch:
+        listed = scratch / "domains.csv" if eu and statistics is None else None
         if statistics is not None:
             found = saved_statistics(statistics)
         else:

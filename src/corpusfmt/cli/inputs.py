@@ -8,7 +8,6 @@ import posixpath
 import re
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +20,7 @@ from corpusfmt.cli.console import detail, mention, warn
 from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry, is_pattern, matching, printable, without_query
 from corpusfmt.io.streams import codec_of_content
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.rules import STOPPED
 from corpusfmt.wording import clipped
@@ -48,9 +48,9 @@ def standard_input(paths: Sequence[str], format_name: str) -> Iterator[list[tupl
     suffix = _SUFFIX_OF_FORMAT.get(format_name.partition("-")[0])
     if suffix is None:
         raise UsageError("standard input has no file name: add --format dolma, jsonl, text or croissant")
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
+    with temporary_folder() as folder:
         head = sys.stdin.buffer.read(_HEAD)
-        spooled = Path(folder) / f"standard-input{suffix}{_SUFFIX_OF_CODEC[codec_of_content(head)]}"
+        spooled = folder / f"standard-input{suffix}{_SUFFIX_OF_CODEC[codec_of_content(head)]}"
         with spooled.open("wb") as file:
             file.write(head)
             shutil.copyfileobj(sys.stdin.buffer, file)

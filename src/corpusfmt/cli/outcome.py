@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import signal
 import sys
 import threading
@@ -25,6 +27,7 @@ from corpusfmt.cli.console import (
     write,
 )
 from corpusfmt.io.limits import LimitReached
+from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
@@ -34,6 +37,7 @@ from corpusfmt.model import (
     Severity,
     UsageError,
     Verdict,
+    full_disk,
 )
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
@@ -70,17 +74,22 @@ class _Terminated(KeyboardInterrupt):
     """Like Ctrl-C, but sent by `kill`, a scheduler or a container runtime."""
 
 
-def _terminate(*_: object) -> None:
-    raise _Terminated
-
-
 @contextmanager
 def _ended_by_sigterm() -> Iterator[None]:
     """Let a run clean up on SIGTERM: workers and downloads must not outlive it."""
     if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
         yield
         return
-    before = signal.signal(signal.SIGTERM, _terminate)
+    own = os.getpid()
+
+    def terminate(*_: object) -> None:
+        if os.getpid() == own:
+            raise _Terminated
+        # A worker that another library has forked ends as if it had never seen this handler.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.signal(signal.SIGTERM, terminate)
     try:
         yield
     finally:
@@ -98,7 +107,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            with _ended_by_sigterm():
+            with _ended_by_sigterm(), noting_outputs():
                 return command(*args, **kwargs)
         except UsageError as error:
             _fail(USAGE, f"error: {error}")
@@ -111,15 +120,16 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         except Incomplete as error:
             _fail(UNFINISHED, f"error: {error.args[0]}", *error.details)
         except _Terminated:
-            _fail(TERMINATED, f"terminated{hint}")
+            _leave(TERMINATED, f"terminated{hint}")
         except KeyboardInterrupt:
-            _fail(INTERRUPTED, f"interrupted{hint}")
+            _leave(INTERRUPTED, f"interrupted{hint}")
         except BrokenPipeError:
             # The reader of our output is gone: flushing it would raise again.
             leave_unread()
             raise SystemExit(0) from None
         except OSError as error:
-            _fail(UNFINISHED, f"error: {error}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
+            said = full_disk(error) if error.errno == errno.ENOSPC and error.filename is None else str(error)
+            _fail(UNFINISHED, f"error: {said}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
         except Exception as error:
             if is_verbose():
                 traceback.print_exception(error)
@@ -141,6 +151,17 @@ def _fail(status: int, *lines: str) -> None:
     for line in lines:
         warn(clipped_message(masked(line)))
     raise Stopped(status)
+
+
+def _leave(status: int, line: str) -> None:
+    """End at a signal, without waiting for workers that not even a kill has ended."""
+    from corpusfmt.engine.executors import HANGING
+
+    if HANGING:
+        warn(line)
+        sys.stdout.flush()
+        os._exit(status)
+    _fail(status, line)
 
 
 def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack
@@ -24,6 +23,7 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.formats import FieldNames, ReadOptions
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
 
 T = TypeVar("T")
@@ -72,14 +72,14 @@ def compare(
         )
     shards = [*before.shards, *after.shards]
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch, Workers(engine, jobs) as workers:
-        run = _Run(workers, Meter(limits, planned.read), progress, Path(scratch))
+    with temporary_folder() as scratch, Workers(engine, jobs) as workers:
+        run = _Run(workers, Meter(limits, planned.read), progress, scratch)
         for name, side in (("old", before), ("new", after)):
-            side.parts = list(parts(side, on_bad_record, Path(scratch), name))
+            side.parts = list(parts(side, on_bad_record, scratch, name))
             sizes = [sum(shard.size for _, shard in part.shards) for part in side.parts]
             side.read = list(run.each(f"reading {name}", read_part, side.parts, sizes))
         same_shards = set(before.series) == set(after.series)
-        joined = _joined(before, after, run, Path(scratch), examples, same_shards=same_shards)
+        joined = _joined(before, after, run, scratch, examples, same_shards=same_shards)
         return summed(before, after, joined, same_shards=same_shards)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from msgspec.structs import replace
 
-from corpusfmt.conversion.job import Job, is_there
+from corpusfmt.conversion.job import Job, is_unchanged
 from corpusfmt.conversion.layout import unnested_folders
 from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shards
 from corpusfmt.engine.stages import StageTask
@@ -41,7 +41,7 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         tasks,
         Converted,
         weights,
-        reusable=lambda task, _: is_container(task.container),
+        reusable=_is_sorted,
         held=_HELD,
     )
     part_bytes = job.size or PART_BYTES
@@ -58,8 +58,13 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
     packed = job.stages.of_own_files.run_whole(
-        "pack", pack_language, packs, Converted, sizes, reusable=is_there, held=_HELD
+        "pack", pack_language, packs, Converted, sizes, reusable=is_unchanged, held=_HELD
     )
     for each in sorted_shards:
         packed.append(replace(each, documents=0))
     return packed
+
+
+def _is_sorted(task: SortTask, result: Converted) -> bool:
+    """Return whether what a task of an earlier run wrote is still as it was written; the container has checksums."""
+    return is_container(task.container) and is_unchanged(task, result)

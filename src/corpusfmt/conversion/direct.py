@@ -54,7 +54,7 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDis
     if not numbers:
         return converted
     numbered = OnDisk(_as_part(numbers.get(index, task.argument.part), task) for index, task in enumerate(tasks))
-    return job.after_shards.converted(numbered, weights)
+    return job.after_shards.converted(numbered, weights, again=True)
 
 
 def _numbered_through(

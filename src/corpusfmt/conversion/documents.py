@@ -22,6 +22,8 @@ from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.hashing import sha256
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
@@ -87,6 +89,7 @@ class Documents:
         self._aside = aside
         self._stack = ExitStack()
         self._sidecar: BinaryIO | None = None
+        self._sidecar_size, self._sidecar_digest = 0, sha256()
         self.path = path_of(reading.shard)
         #: The name of the language in metadata.
         self.language_name = reading.options.language_field or "language"
@@ -102,6 +105,12 @@ class Documents:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
+
+    @property
+    def quarantined(self) -> dict[str, FileFacts]:
+        """The sidecar file, if any, by name."""
+        facts = FileFacts(self._sidecar_size, self._sidecar_digest.hexdigest())
+        return {} if self._sidecar is None else {self._reading.sidecar.name: facts}
 
     def of_language(self, expected: str | None, batch: type[Batch] | None = None) -> Iterator[Any]:
         """Yield the documents, which must be of the language if one is given. Raises `BadInput`.
@@ -220,7 +229,10 @@ class Documents:
             self.rejected += 1
         raw = rejected.raw.decode("utf-8", "backslashreplace")
         reason = {"rule": found.code, "message": found.message, "path": at.path, "line": at.line, "record": raw}
-        self._sidecar.write(json_line(reason))
+        line = json_line(reason)
+        self._sidecar.write(line)
+        self._sidecar_size += len(line)
+        self._sidecar_digest.update(line)
 
 
 def _fill_in(document: Document, options: Options, source_name: str | None) -> None:

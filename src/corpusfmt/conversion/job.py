@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.conversion.documents import Reading
 from corpusfmt.conversion.options import Options
-from corpusfmt.conversion.stages import Converted, DirectTask, PackTask, Target, convert_shards
+from corpusfmt.conversion.stages import Converted, DirectTask, PackTask, SortTask, Target, convert_shards
 from corpusfmt.conversion.way import Way
 from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.stages import Stages, StageTask
@@ -18,7 +19,7 @@ from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.io.mirror import exists
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.publish import all_there
+from corpusfmt.io.publish import all_there, all_unchanged
 
 
 class Job(Struct, frozen=True):
@@ -66,17 +67,35 @@ class Job(Struct, frozen=True):
         check = replace(self.check, encoded_texts=encoded)
         return Reading(self.way.source.name, shard, check, self.options, writer.by_language, sidecar, variant)
 
-    def converted(self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> OnDisk[Converted]:
-        """Run tasks that convert shards to files."""
-        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=is_there)
+    def converted(
+        self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], *, again: bool = False
+    ) -> OnDisk[Converted]:
+        """Run tasks that convert shards to files; `again` if this process has already done so, and some changed since."""
+        reusable = is_there if again else is_unchanged
+        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=reusable)
 
 
 def quarantine_of(destination: Place) -> Place:
     """Return the folder for rejected records."""
+    if isinstance(destination, Path) and not destination.name:  # like `.`
+        destination = destination.resolve()
     return destination.with_name(f"{destination.name}-quarantine")
 
 
 def is_there(task: DirectTask | PackTask, converted: Converted) -> bool:
-    """Return whether the files that a task of an earlier run wrote still exist."""
+    """Return whether the files that a task has written exist."""
+    return _has_keys(task) and all_there(task.target.destination, converted.files)
+
+
+def is_unchanged(task: DirectTask | PackTask | SortTask, converted: Converted) -> bool:
+    """Return whether the files that a task of an earlier run wrote are still as they were written."""
+    return (
+        _has_keys(task)
+        and all_unchanged(task.target.destination, converted.files)
+        and all_unchanged(quarantine_of(task.target.destination), converted.quarantined)
+    )
+
+
+def _has_keys(task: DirectTask | PackTask | SortTask) -> bool:
     keys = task.keys if isinstance(task, DirectTask) else None
-    return (keys is None or exists(keys)) and all_there(task.target.destination, converted.files)
+    return keys is None or exists(keys)

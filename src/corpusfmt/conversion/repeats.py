@@ -74,7 +74,8 @@ def noting_keys(
     aside: Path,
 ) -> Iterator[tuple[T, Document | Batch]]:
     """Pass documents on; write the hashes of their names below `aside`, and after the last one move them to `folder`."""
-    unfinished = aside / "keys"
+    # A task runs again if its worker died, and one that is taken for dead may still write.
+    unfinished = aside / f"keys-{os.urandom(8).hex()}"
     unfinished.mkdir(parents=True)
     keys = KeyWriter(unfinished, index)
     row = 0

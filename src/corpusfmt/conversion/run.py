@@ -18,7 +18,7 @@ from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.report import report_of
-from corpusfmt.conversion.seal import is_finished, made, seal
+from corpusfmt.conversion.seal import made, report_of_finished, seal
 from corpusfmt.conversion.stages import Converted, Target
 from corpusfmt.conversion.way import way_between
 from corpusfmt.engine.arrays import NOTHING_LEFT, Left, Share, persisting, share_of
@@ -97,6 +97,7 @@ def convert(
     creation) and `row_language_field` name further fields; `columns` is a column profile for JSON Lines or text, by its name
     or file. `follow_links` allows links that lead out of the source.
 
+    If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
     `shard`, `finish` and `wait` are as for `build`. After one of `limits` was reached, the same call with a higher limit
     resumes.
 
@@ -138,24 +139,30 @@ def convert(
         stages = Stages(workplace.state, workers, progress, limits=limits, spent=planned.read)
         written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
-        report = persisting(share, lambda: _shared(job, plan, work, share))
+        report = persisting(share, lambda: _shared(job, plan, work, entry, share))
     if "files" in report.results:
         report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
 
 
-def _shared(job: Job, plan: Plan, work: Work, share: Share | None) -> Report:
-    """Do a share of the work, or all (None)."""
+def _shared(job: Job, plan: Plan, work: Work, source: Entry, share: Share | None) -> Report:
+    """Do a share of the work, or all (None), unless the destination has the result already."""
     empty = Report(job.way.target.name, job.way.target_version, Tally(), Coverage())
-    if share is not None and is_finished(job, _made(job, plan, ()), work.shards):
-        return empty
+    made_of = _made(job, plan, ())
+    if finished := report_of_finished(job, made_of, plan, source):
+        return finished if share is None else empty
     try:
         with job.workplace.entered(share, digest(job.settings, job.fingerprint(work.shards))) as array:
             stages = replace(job.stages, array=array)
             return completed(replace(job, workplace=job.workplace.of(array), stages=stages), plan, work)
     except Left as left:
         return replace(empty, results=left.results)
+    except UsageError:
+        # Another process may have sealed the corpus while this one waited.
+        if finished := report_of_finished(job, made_of, plan, source):
+            return finished if share is None else empty
+        raise
 
 
 def completed(job: Job, plan: Plan, work: Work) -> Report:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
 
@@ -12,21 +12,26 @@ import msgspec
 
 from corpusfmt._version import VERSION
 from corpusfmt.conversion.job import Job
+from corpusfmt.conversion.report import report_of
 from corpusfmt.conversion.stages import Converted
 from corpusfmt.conversion.way import Way
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.formats import Shard
+from corpusfmt.formats import Plan
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.ondisk import ByName, in_order
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.publish import publish_pieces
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.publish import all_there, publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
-from corpusfmt.model import Json
+from corpusfmt.manifest.model import ListedFile
+from corpusfmt.model import Json, Report
+
+DESCRIPTION = "croissant.json"
 
 
 def made(
@@ -38,10 +43,11 @@ def made(
     """
     way = job.way
     losses = Counter[str]()
-    rejected = 0
+    rejected, cut = 0, list[str]()
     for each in converted:
         losses.update(each.losses)
         rejected += each.rejected
+        cut += each.cut
     choices = {**msgspec.to_builtins(job.options), **msgspec.to_builtins(job.check.reading), "part_bytes": job.size}
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": code_format},
@@ -55,21 +61,41 @@ def made(
         "inputs": [],
         "rejected": rejected,
         "losses": dict(sorted(losses.items())),
+        **({"cut": sorted(cut)} if cut else {}),
     }
 
 
-def is_finished(job: Job, made_of: Json, shards: Sequence[Shard]) -> bool:
-    """Return whether the destination has the result of this conversion of sources of these names and sizes."""
+def report_of_finished(job: Job, made_of: Json, plan: Plan, source: Entry) -> Report | None:
+    """Return the report of the finished run of this conversion if the destination has its result, else None.
+
+    Inputs are compared by name and size. A corpus that lacks files gives None.
+    """
+    root = job.workplace.destination
     if job.workplace.is_begun:
-        return False
+        return None
     try:
-        found = msgspec.json.decode((job.workplace.destination / MANIFEST).read_bytes(), type=Json)
-        sizes = {each["name"]: each["size"] for each in found["inputs"]}
+        found = msgspec.json.decode((root / MANIFEST).read_bytes(), type=Json)
+        inputs = {each["name"]: each["size"] for each in found["inputs"]}
+        files = msgspec.convert(found["files"], dict[str, ListedFile])
+        losses, rejected, cut = found["losses"], found["rejected"], found.get("cut", [])
     except (OSError, msgspec.MsgspecError, KeyError, TypeError):
-        return False  # no conversion
-    sources = {file.path: file.size for shard in shards for file in shard.files.values()}
+        return None  # no conversion
+    sources = {file.path: file.size for shard in plan.shards for file in shard.files.values()}
     same = all(found.get(key) == made_of[key] for key in ("tool", "conversion", "compressor"))
-    return same and all(sizes.get(path) == size for path, size in sources.items())
+    same = same and all(inputs.get(path) == size for path, size in sources.items())
+    # Some sources have files that the plan does not name.
+    others = (source.child(path) for path in inputs.keys() - sources.keys())
+    if not same or not all(others) or not all_there(root, _facts(files)):
+        return None
+    documents = sum(each.documents or 0 for each in files.values())
+    converted = Converted(documents=documents, rejected=rejected, cut=cut, losses=losses)
+    report = report_of(job.way, plan, [converted], job.options.on_loss, len(files.keys() - {CARD, DESCRIPTION}))
+    report.results["finished"] = True
+    return report
+
+
+def _facts(files: Mapping[str, ListedFile]) -> dict[str, FileFacts]:
+    return {path: FileFacts(each.size, each.sha256) for path, each in files.items()}
 
 
 def _sealed_folders(workplace: Workplace, way: Way, files: ByName[FileFacts]) -> Iterator[tuple[str, FileFacts]]:
@@ -117,4 +143,4 @@ def _about(way: Way, root: Place, files: ByName[FileFacts], made: Json, card: st
     name = way.target_name
     description = described(name, describer, files, below, root=root, name=name, made=made, statistics={})
     release = Release(name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None)
-    return {CARD: [card_of(release, card)], "croissant.json": pretty(description)}
+    return {CARD: [card_of(release, card)], DESCRIPTION: pretty(description)}

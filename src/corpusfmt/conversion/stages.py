@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from array import array
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, TypeVar
@@ -26,9 +26,10 @@ from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.outputs import Place
+from corpusfmt.io.paths import reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.witness import Seen, witnessing
-from corpusfmt.model import Document, Location
+from corpusfmt.model import Document, Incomplete, Location
 
 T = TypeVar("T")
 _encoded = msgspec.msgpack.Encoder().encode
@@ -97,7 +98,7 @@ class PackTask(Struct, frozen=True):
 class Converted(Struct):
     """Result of a task: plain data for a marker.
 
-    `read` are the files of the source; `folders` has the sorted bytes by folder.
+    `read` are the files of the source; `folders` has the sorted bytes by folder, `quarantined` the files of rejected records.
     """
 
     files: dict[str, FileFacts] = {}
@@ -107,12 +108,14 @@ class Converted(Struct):
     cut: list[str] = []
     losses: dict[str, int] = {}
     folders: dict[str, int] = {}
+    quarantined: dict[str, FileFacts] = {}
 
     def count(self, documents: Documents) -> None:
         """Add what was read of a shard."""
         self.documents += documents.taken
         self.rejected += documents.rejected
         self.cut += documents.cut
+        self.quarantined |= documents.quarantined
 
 
 def convert_shards(task: DirectTask) -> Converted:
@@ -125,11 +128,17 @@ def convert_shards(task: DirectTask) -> Converted:
 
 
 def _all_read(read: Mapping[str, Seen], shards: Iterable[Shard]) -> dict[str, FileFacts]:
-    """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too."""
+    """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too.
+
+    Raises `Incomplete` for one that cannot be read again: a manifest without it would be another one.
+    """
     found = {seen.path: seen.facts for seen in read.values()}
     for entry in (entry for shard in shards for entry in shard.files.values() if entry.url not in read):
-        with suppress(OSError):
+        try:
             found[entry.path] = facts_of(entry)
+        except OSError as error:
+            said = f"{entry.path}: cannot be read again for its digest: {reason_of(error)}"
+            raise Incomplete(f"{said}; restore the file, then run the same command again") from error
     return found
 
 

@@ -32,7 +32,8 @@ def unrepeated(
     whole = digest(task.fingerprint for task in tasks)
     repeats = job.workplace.state / "repeats" / whole
     fetch_folder(repeats)
-    if not (repeats / WHOLE).exists():
+    again = not (repeats / WHOLE).exists()
+    if again:
         look(keys)
         converted = job.converted(tasks, weights)
         if job.is_shared:
@@ -50,7 +51,8 @@ def unrepeated(
         send_folder(repeats)
     if job.is_shared:
         return OnDisk()
-    return job.after_shards.converted(OnDisk(_without(repeats / task.id, whole, task) for task in tasks), weights)
+    kept = OnDisk(_without(repeats / task.id, whole, task) for task in tasks)
+    return job.after_shards.converted(kept, weights, again=again)
 
 
 def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:

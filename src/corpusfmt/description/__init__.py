@@ -123,6 +123,15 @@ def describe(
     return document
 
 
+def _may_be_written(output: Place) -> bool:
+    """Return whether there is no file, or one that begins like what an earlier run has written, which is no data."""
+    try:
+        with output.open("rb") as file:
+            return file.read(2) == b"{\n"
+    except OSError:
+        return True
+
+
 def described_as(
     details: Details,
     path: str | Path,
@@ -149,7 +158,9 @@ def described_as(
     prefix = _prefix(entry, base)
     meter = Meter(limits)
     fmt, known_as, rows = _corpus_at(entry, reading)
-    written = {each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs}
+    written = {
+        each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs if _may_be_written(each)
+    }
     above = f"{(entry.url if entry.is_remote else os.path.realpath(entry.url)).rstrip('/')}/"
     beside = {_OWN_FILE, *(url.removeprefix(above) for url in written if url.startswith(above))}
     survey = partial(_descriptions().survey, entry, prefix=prefix, version=version, beside=beside)

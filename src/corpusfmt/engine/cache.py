@@ -33,7 +33,7 @@ from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.paths import PARTIAL_PREFIX
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
 from corpusfmt.report.machine import dumped
 

@@ -181,6 +181,8 @@ class _Dask(Cluster):
     def __init__(self, address: str, jobs: int) -> None:
         distributed = _required("distributed", "dask")
         _quiet("distributed")
+        _quiet("asyncio")  # of requests that nobody waits for, once the scheduler is gone
+        _quiet("tornado")
         life = ExitStack() if address else _safe_life()
         life.enter_context(import_module("dask").config.set(_DASK_SETTINGS))
         try:
@@ -202,9 +204,10 @@ class _Dask(Cluster):
                     )
                 )
                 client = distributed.Client(cluster)
-        except (OSError, ValueError) as error:
+        except Exception as error:
             life.close()
-            raise Incomplete(_unreachable(f"dask:{address}", error)) from error
+            raise Incomplete(_unreachable("dask", address, error)) from error
+        _KNOWN.add(address)
         life.callback(client.close)
         self._client = client
         # Not documented: without it, the driver grows.
@@ -246,9 +249,10 @@ class _Ray(Cluster):
             ray.init(
                 address=address or "local", job_config=job, log_to_driver=False, logging_level=logging.CRITICAL, **own
             )
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:  # a bare one if its own node does not start in time
             life.close()
-            raise Incomplete(_unreachable(f"ray:{address}", error)) from error
+            raise Incomplete(_unreachable("ray", address, error)) from error
+        _KNOWN.add(address)
         life.callback(ray.shutdown)
         self._ray = ray
         self._called = ray.remote(_carried_out)
@@ -277,14 +281,24 @@ def _safe_life() -> ExitStack:
     return life
 
 
-def _unreachable(name: str, error: Exception) -> str:
+# The addresses of clusters that have answered.
+_KNOWN: set[str] = set()
+
+
+def _unreachable(name: str, address: str, error: Exception) -> str:
     said = str(error).partition("\n")[0] or type(error).__name__
-    return f"{name} cannot be reached ({said}): start it, or correct its address, then run the same command again"
+    if not address:
+        return f"{name} did not start ({said}): run the same command again, with fewer --jobs or another engine"
+    if address in _KNOWN:
+        return f"{name}:{address} was lost ({said}): start it again, then run the same command again to resume"
+    return f"{name}:{address} cannot be reached ({said}): start it, or correct its address, then run the same command again"
 
 
 def _quiet(name: str) -> None:
     """Silence the log of a library, which prints what `engine.run` deals with, and warns of every end."""
-    logging.getLogger(name).setLevel(logging.CRITICAL)
+    for each in (name, *logging.root.manager.loggerDict):
+        if each == name or each.startswith(f"{name}."):  # some have a level of their own
+            logging.getLogger(each).setLevel(logging.CRITICAL)
 
 
 def _required(module: str, extra: str) -> Any:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from corpusfmt.io.paths import is_url
 from corpusfmt.model import UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely
 from corpusfmt.wording import clipped
 
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
+
 # For fewer bytes, starting workers costs more than they save.
 SMALL_INPUT = 16 * 1024 * 1024
 # Enough for any stage; some libraries walk through all descriptors that they may have.
 _MOST_OPEN_FILES = 1 << 16
+# A worker ends at once if it is terminated, unless something is wrong with it.
+_END_SECONDS = 3.0
+#: Workers that did not end when they were killed. Python would wait for them at its exit, too.
+HANGING: list[BaseProcess] = []
 
 
 class SerialExecutor(Executor):
@@ -105,13 +113,35 @@ def placed_columns(engine: str | None, columns: str | Path | None) -> str | None
 def stop(executor: Executor) -> None:
     """Close an executor and abandon its running tasks: files that they published are complete, and others do not count.
 
-    Workers are not asked to exit, because a killed worker may hold a lock that the others would wait for.
+    Workers are not asked to exit, because a killed worker may hold a lock that the others would wait for. One that is stopped
+    does not end when it is terminated, and one that hangs in the kernel not even when it is killed: it is left.
     """
     workers = list((getattr(executor, "_processes", None) or {}).values())
-    for process in workers:
-        process.terminate()
+    try:
+        for process in workers:
+            process.terminate()
+        _wait_for(workers)
+    finally:
+        left = [process for process in workers if process.is_alive()]
+        for process in left:
+            process.kill()
+    HANGING.extend(_wait_for(left))
     # A pool without workers must be closed now: at exit, Python would race with it.
-    executor.shutdown(wait=bool(workers), cancel_futures=True)
+    executor.shutdown(wait=bool(workers) and not HANGING, cancel_futures=True)
+
+
+def _wait_for(workers: Sequence[BaseProcess]) -> list[BaseProcess]:
+    """Wait some seconds for workers to end; return those that have not."""
+    if not workers:  # a run without workers does not import what waits for them
+        return []
+    from multiprocessing.connection import wait  # noqa: PLC0415
+
+    ends = time.monotonic() + _END_SECONDS
+    left = {process.sentinel: process for process in workers}
+    while left and (seconds := ends - time.monotonic()) > 0:
+        for sentinel in wait(list(left), seconds):
+            del left[cast("int", sentinel)]
+    return list(left.values())
 
 
 class Workers:
@@ -197,8 +227,14 @@ def _cluster(name: str, address: str, jobs: int) -> Executor:
 
 def _own(detail: str, jobs: int) -> Executor:
     module, _, factory = detail.partition(":")
+
+    def checked(_: ExitStack) -> Executor:
+        opened = getattr(import_module(module), factory)(jobs)
+        if not (hasattr(opened, "submit") and hasattr(opened, "shutdown")):
+            raise ValueError(f"{factory} returned {type(opened).__name__}, expected an Executor of concurrent.futures")
+        return cast("Executor", opened)
+
     try:
-        opened = getattr(import_module(module), factory)
-        return _Guarded(lambda _: cast("Executor", opened(jobs)))
+        return _Guarded(checked)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"cannot open engine py:{detail}: {error}") from error

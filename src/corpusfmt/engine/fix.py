@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,7 @@ from corpusfmt.formats import CheckOptions, Format, Mend, Shard, detect, named_f
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Changed, Entry, entry_of
 from corpusfmt.io.publish import publish
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Finding, Incomplete, UsageError
 from corpusfmt.rules import Override
 
@@ -91,11 +91,11 @@ def fix(
     )
     refuse_barred(entry)
     meter = Meter(options.limits)
-    with within(meter), tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
+    with within(meter), temporary_folder() as scratch:
         fmt, version = _format(entry, format, to)
-        plan = fmt.plan(entry, replace(options, version=version, scratch=Path(scratch)))
+        plan = fmt.plan(entry, replace(options, version=version, scratch=scratch))
         plan.refuse_unread()
-        options = replace(options, version=version or plan.version, scratch=Path(scratch))
+        options = replace(options, version=version or plan.version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter())
         mends = [*_edited(fmt, plan.shards, options, fixed, unsafe=unsafe)]
         if fmt.mends is not None:

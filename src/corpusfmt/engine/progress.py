@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Self
 
 from msgspec import Struct
 from msgspec.structs import replace
+
+from corpusfmt.io.temporary import temporary_folder
 
 _COUNT_BYTES = 8
 
@@ -63,7 +64,7 @@ class ShardProgress:
 
     def __enter__(self) -> Self:
         if self._show:
-            folder = Path(self._closing.enter_context(tempfile.TemporaryDirectory(prefix="corpusfmt-progress-")))
+            folder = self._closing.enter_context(temporary_folder())
             file = folder / "read"
             file.touch()
             self.gauge = Gauge(file, self._moved)

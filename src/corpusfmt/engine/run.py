@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from datetime import UTC, datetime
 from functools import partial
@@ -17,6 +17,7 @@ from corpusfmt.engine.executors import SerialExecutor, stop
 from corpusfmt.engine.progress import Gauge, note_read
 from corpusfmt.engine.watch import Watch
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
+from corpusfmt.io.replaced import noted_outputs, noting_outputs
 from corpusfmt.model import Incomplete
 
 T = TypeVar("T")
@@ -59,9 +60,14 @@ class _Measured(Struct, Generic[R], frozen=True):
 
 
 def _measured(
-    function: Callable[[T], R], limits: Limits, spent: int, tell: Callable[[int], None] | None, task: T
+    function: Callable[[T], R],
+    limits: Limits,
+    spent: int,
+    tell: Callable[[int], None] | None,
+    outputs: Collection[tuple[str, str]],
+    task: T,
 ) -> _Measured[R]:
-    with limited(limits, spent, tell) as meter:
+    with limited(limits, spent, tell) as meter, noting_outputs(outputs):
         return _Measured(function(task), meter.read)
 
 
@@ -117,7 +123,7 @@ class _Flight(Generic[T, R]):
                 break
 
     def _bound(self, index: int) -> Callable[[T], _Measured[R]]:
-        return partial(_measured, self.function, self.limits, self.meter.total, self._reporter(index))
+        return partial(_measured, self.function, self.limits, self.meter.total, self._reporter(index), noted_outputs())
 
     def _reporter(self, index: int) -> Callable[[int], None] | None:
         """Return the function with which a task reports the bytes that it has read."""

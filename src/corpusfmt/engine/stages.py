@@ -36,7 +36,8 @@ from corpusfmt.io.mirror import (
 )
 from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.publish import PARTIAL_PREFIX, publish_bytes
+from corpusfmt.io.paths import PARTIAL_PREFIX
+from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
 T = TypeVar("T")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from array import array
 from collections import Counter, deque
@@ -45,10 +44,23 @@ from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.io.witness import witnessing
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.manifest.rules import judge_of
-from corpusfmt.model import BadInput, Checked, Coverage, Known, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import (
+    BadInput,
+    Checked,
+    Coverage,
+    Incomplete,
+    Known,
+    Location,
+    Problem,
+    Report,
+    Severity,
+    Tally,
+    UsageError,
+)
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
 from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, Override, selects
@@ -299,8 +311,8 @@ def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> 
 
 
 def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examined:
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as scratch:
-        options = replace(run.options, version=version, scratch=Path(scratch))
+    with temporary_folder() as scratch:
+        options = replace(run.options, version=version, scratch=scratch)
         plan = _planned(run.fmt, entry, options, run.meter)
         run = replace(run, options=replace(options, version=plan.version))
         judge = judge_of(run.options)
@@ -549,6 +561,8 @@ def _judge_whole(
             fmt.finish(plan, facts, judge, options)
             if plain_documents:
                 _judge_listing(fmt, root, plan, judge, sealed=sealed)
+    except (Incomplete, UsageError):
+        raise
     except Exception as error:
         judge.crash("the dataset-level check", error)
     coverage = plan.coverage
@@ -628,6 +642,8 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardR
         judge = fmt.judge(replace(options, grading=replace(options.grading, stops=False)), options.version, shard.name)
         if isinstance(error, LimitReached):
             judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
+        elif isinstance(error, Incomplete | UsageError):
+            raise
         elif isinstance(error, OSError):
             judge.report(*barred(error, Location(_place(shard))))
         else:

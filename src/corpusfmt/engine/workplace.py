@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 import msgspec
+import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -29,7 +30,7 @@ from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
-from corpusfmt.model import UsageError
+from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
 
 #: Folder in the state for the output of the user's command.
 DOWNLOADS = "fetched"
@@ -226,18 +227,21 @@ class Workplace(Struct, frozen=True):
             if is_new:
                 mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), os.urandom(16).hex())
                 create_bytes(own, msgspec.json.encode(mine))
-            refusal = ""
+            refusal: CorpusfmtError | None = None
             if not claim.create(own.read_bytes()):
                 found = claim.read_bytes()
-                refusal = _taken(place, found) + cause
+                refusal = UsageError(_taken(place, found) + cause)
                 if not is_new and not cause and _claim_in(found).state in {"", str(self._board)}:
-                    refusal = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
-        except (StoreFailure, UsageError) as error:
-            refusal = str(error)
-        if refusal:
+                    said = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
+                    refusal = UsageError(said)
+        except (UsageError, Incomplete) as error:
+            refusal = error
+        except StoreFailure as error:
+            refusal = before_work_error(str(error), error)
+        if refusal is not None:
             if not resumes:
                 self._clear()
-            raise UsageError(refusal)
+            raise refusal
 
     def _refuse_foreign(self) -> None:
         if self.kept is not None:
@@ -272,9 +276,11 @@ class Workplace(Struct, frozen=True):
 
     def _mark_own(self) -> None:
         mine = self.identity if self.kept is None else digest(self.identity, str(self.destination))
-        if not self._mark.is_file():
-            publish_bytes(self._mark, mine.encode())
-        elif self._mark.read_bytes() != mine.encode():
+        found = self._mark.read_bytes() if self._mark.is_file() else b""
+        # A damaged mark is made anew: what other runs have left is known by its markers and lists.
+        if not _is_mark(found):
+            publish_bytes(self._mark, _mark_of(mine.encode()))
+        elif found != _mark_of(mine.encode()):
             place, other = (self.kept, "another destination, or ") if self.kept else (self.destination, "")
             raise UsageError(
                 f"{place} contains an unfinished run of {other}other inputs or settings: "
@@ -358,6 +364,14 @@ def _empty(folder: str | Path) -> None:
                 _empty(each.path)
                 with suppress(OSError):  # a listing may miss names while others are removed
                     os.rmdir(each.path)  # noqa: PTH106
+
+
+def _mark_of(identity: bytes) -> bytes:
+    return identity + b" " + xxhash.xxh3_64_hexdigest(identity).encode()
+
+
+def _is_mark(data: bytes) -> bool:
+    return data == _mark_of(data.partition(b" ")[0])
 
 
 def _in_use(who: str, destination: Place) -> str:

@@ -15,7 +15,7 @@ from corpusfmt.io.paths import Entry, OutsideRoot, PointerFile, reason_of
 from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.io.streams import StreamFault
 from corpusfmt.io.text import JsonFault, NumberFault, StrictJson, utf8_fault
-from corpusfmt.model import BadInput, Fault, Location, Problem, Severity
+from corpusfmt.model import BadInput, Fault, Location, Problem, Severity, refuse_full_disk
 from corpusfmt.rules import INTERNAL_ERROR, Judge, RuleSet, finding_of
 
 if TYPE_CHECKING:
@@ -253,6 +253,7 @@ def barred(cause: Entry | OSError, at: Location) -> Fault:
     """Return the fault of a barred entry, or of a failure to open or read it."""
     if isinstance(cause, Entry):
         return link_outside_root(at, cause.reason) if cause.kind == "outside" else unreadable(at, cause.reason)
+    refuse_full_disk(cause)
     reason = reason_of(cause)
     if isinstance(cause, PointerFile):
         return Fault(POINTER_FILE, Problem(f"the file is {reason}", at, repair_of(cause)))

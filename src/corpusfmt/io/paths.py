@@ -25,6 +25,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.limits import AWAITING, TookTooLong, at_most, meter
+from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.io.stores import (
     VERSION_KEYS,
     Guarded,
@@ -91,6 +92,19 @@ def _pointer(head: bytes, path: str) -> PointerFile | None:
 
 #: The state of a run in its output, for resuming it; removed when the run succeeds.
 STATE = ".corpusfmt"
+#: The name of an unfinished file begins and ends so (`io.publish`).
+PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
+_PARTIAL = re.compile(re.escape(PARTIAL_PREFIX) + "[0-9a-f]{16}" + re.escape(PARTIAL_SUFFIX))
+
+
+def partial_name() -> str:
+    """Return a new name for an unfinished file."""
+    return f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+
+
+def is_partial(name: str) -> bool:
+    """Return whether a file is one that a run was or is writing: it is part of no corpus."""
+    return name.startswith(PARTIAL_PREFIX) and _PARTIAL.fullmatch(name) is not None
 
 
 class Root(Struct, frozen=True):
@@ -173,6 +187,7 @@ class Entry(Struct, frozen=True, gc=False):
             raise OutsideRoot(errno.EPERM, self.reason, self.shown)
         if self.is_barred:
             raise OSError(errno.EINVAL, self.reason, self.shown)
+        refuse_replaced(self.url, is_remote=self.is_remote)
         if self.is_remote:
             return witnessed(self.url, self.path, self._open_object())
         return witnessed(self.url, self.path, open(self.url, "rb", buffering=0, opener=self._open_regular))
@@ -586,6 +601,8 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
     above = os.path.join(folder, "")  # noqa: PTH118
     for each in listed:
         name, _, kind = each.partition("\0")
+        if not kind and is_partial(name):
+            continue
         url = above + name
         path = prefix + (name if name.isascii() else printable(name))
         if kind == _LINK or (anywhere and kind == _FOLDER):

@@ -13,9 +13,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO, Literal, TypeAlias
 
@@ -23,14 +22,17 @@ import xxhash
 
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.hashing import sha256
+from corpusfmt.io.lock import locked
 from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import is_url
+from corpusfmt.io.paths import is_url, partial_name
+from corpusfmt.io.replaced import note_output
+from corpusfmt.io.streams import READ_SIZE
+from corpusfmt.io.temporary import temporary_folder, tidy
 from corpusfmt.model import Incomplete, UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
 
-PARTIAL_PREFIX, PARTIAL_SUFFIX = ".corpusfmt-", ".partial"
 #: The list of published paths in a folder for unfinished files.
 PUBLISHED = "published"
 _CHECKSUM_DIGITS = 16
@@ -57,17 +59,21 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     folder = aside or target.parent
     folder.mkdir(parents=True, exist_ok=True)
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+    partial = folder / partial_name()
+    is_alone = aside is None and sync == "all"
+    if is_alone:
+        tidy(folder)
     try:
-        with writing(target), partial.open("xb") as file:
-            _keep_mode(partial, target)
-            yield file
-            file.flush()
-            if sync != "none":
-                os.fsync(file.fileno())
-        if aside:
-            note_published(aside, [target])
-        partial.replace(target)
+        with _kept_by_others(partial) if is_alone else nullcontext():
+            with writing(target), partial.open("wb") as file:
+                _keep_mode(partial, target)
+                yield file
+                file.flush()
+                if sync != "none":
+                    os.fsync(file.fileno())
+            if aside:
+                note_published(aside, [target])
+            partial.replace(target)
         if sync == "all":
             _sync_directory(target.parent)
         else:
@@ -84,9 +90,19 @@ def _keep_mode(partial: Path, target: Path) -> None:
 
 
 @contextmanager
+def _kept_by_others(partial: Path) -> Iterator[None]:
+    """Let other processes see that an unfinished file has an owner."""
+    if os.name == "nt":  # which removes no file that is open, and renames none
+        yield
+    else:
+        with locked(partial):
+            yield
+
+
+@contextmanager
 def _putting(target: StorePath, aside: Path | None) -> Iterator[BinaryIO]:
-    with tempfile.TemporaryDirectory(prefix=PARTIAL_PREFIX) as folder:
-        partial = (aside or Path(folder)) / f"{PARTIAL_PREFIX}{os.urandom(8).hex()}{PARTIAL_SUFFIX}"
+    with temporary_folder() as folder:
+        partial = (aside or folder) / partial_name()
         partial.parent.mkdir(parents=True, exist_ok=True)
         try:
             with writing(partial), partial.open("xb") as file:
@@ -114,12 +130,31 @@ def output_at(path: str | Path | StorePath, what: str) -> Place:
         if place.is_dir():
             raise UsageError(f"{what} is the folder {place}, expected a file")
         is_written_in_place(place)
+    note_output(str(place), what, is_remote=isinstance(place, StorePath))
     return place
 
 
 def all_there(root: Place, files: Mapping[str, FileFacts]) -> bool:
     """Return whether files below a place exist and have the given sizes."""
     return all(_size_of(root / path) == facts.size for path, facts in files.items())
+
+
+def all_unchanged(root: Place, files: Mapping[str, FileFacts]) -> bool:
+    """Return whether files below a place are those that were written, byte for byte; those in a store by their sizes.
+
+    A store compares what it keeps with checksums of its own, and asks money for what is read.
+    """
+    if not all_there(root, files):
+        return False
+    return isinstance(root, StorePath) or all(_digest_of(root / path) == facts.sha256 for path, facts in files.items())
+
+
+def _digest_of(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while data := file.read(READ_SIZE):
+            digest.update(data)
+    return digest.hexdigest()
 
 
 def _size_of(place: Place) -> int | None:
@@ -211,7 +246,7 @@ def create_bytes(target: Place, data: bytes) -> None:
     if isinstance(target, StorePath):
         target.create(data)
         return
-    partial = target.with_name(f"{PARTIAL_PREFIX}{os.urandom(8).hex()}.partial")
+    partial = target.with_name(partial_name())
     publish_bytes(partial, data)
     try:
         os.link(partial, target)
@@ -244,18 +279,19 @@ def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
 def note_published(aside: Path, targets: Iterable[Place]) -> None:
     """Record targets in the list of a folder, local ones relative to it, so that all may be moved together.
 
-    If the folder is in a store, too, the list consists of one object for each call.
+    Each call records its targets twice, so that damage in one place loses none. If the folder is in a store, too, the list
+    consists of one object for each call.
     """
     paths = [
         os.fsencode(target.url if isinstance(target, StorePath) else os.path.relpath(target, aside))
         for target in targets
     ]
-    names = b"".join(_checksum(path) + path + b"\0" for path in paths)
+    names = b"".join(_checksum(path) + path + b"\0" for path in paths) * 2
     mirror = mirrored()
     if names and mirror is not None and object_of(aside) is not None:
         (mirror.store / PUBLISHED / _checksum(names).decode()).write_bytes(names)
     elif names:
-        with (aside / PUBLISHED).open("ab") as file:
+        with writing(aside / PUBLISHED), (aside / PUBLISHED).open("ab") as file:
             file.write(names)
             file.flush()
             os.fsync(file.fileno())
@@ -264,20 +300,22 @@ def note_published(aside: Path, targets: Iterable[Place]) -> None:
 def published(aside: Path) -> list[Place]:
     """Return the files published from a folder, even if since removed.
 
-    Raises `Incomplete` if the list is damaged: stale files would stay in a corpus, or files of others be removed.
+    Raises `Incomplete` if the list is damaged in several places: stale files would stay in a corpus.
     """
     place = object_of(aside / PUBLISHED)
     try:
         data = (aside / PUBLISHED).read_bytes() if place is None else _joined_notes(place)
     except FileNotFoundError:
         return []
-    *notes, unended = data.split(b"\0")
-    # A run that was killed may have left a part of a note, but not a whole one and another byte.
-    if _is_note(unended[:-1]) or not all(map(_is_note, notes)):
+    # The last note is empty, or the part of one that a killed run has left.
+    notes = data.split(b"\0")
+    damaged = [number for number, note in enumerate(notes[:-1]) if not _is_note(note)]
+    # A changed byte damages one note, or makes it two; its other copy has what it said.
+    if damaged and damaged[-1] - damaged[0] > 1:
         raise Incomplete(
-            f"{place or aside / PUBLISHED} is damaged, or of an earlier version; remove the output folder and run the same command again"
+            f"{place or aside / PUBLISHED} is damaged in several places; remove the output folder and run the same command again"
         )
-    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in notes)
+    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(notes) if _is_note(note))
     return [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
 
 

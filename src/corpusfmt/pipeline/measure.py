@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -18,6 +17,7 @@ from corpusfmt._resources import resource
 from corpusfmt.engine.progress import Progress
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import STATE, read_named
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.dedup.compact import CompactTask, compact
 from corpusfmt.pipeline.intake.inputs import Arrival
@@ -87,8 +87,7 @@ def measured(sample: Sequence[str], recipe: Recipe, name: str, *, keep_original:
 
     Raises `Incomplete` if that takes more than a minute, or no input can be read.
     """
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-plan-") as scratch:
-        folder = Path(scratch)
+    with temporary_folder() as folder:
         out = folder / "out"
         inputs = list(sample) or [str(_generated(folder / "sample"))]
         watch = _Watch(out / STATE, folder / "joined.box", recipe)

@@ -20,8 +20,9 @@ from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lock import turn
 from corpusfmt.io.outputs import StorePath
-from corpusfmt.io.paths import COPY_HERE, refuse_remote
+from corpusfmt.io.paths import COPY_HERE, is_url, refuse_remote
 from corpusfmt.io.publish import output_at, publish_bytes
+from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.manifest.model import NAME as MANIFEST
@@ -30,7 +31,7 @@ from corpusfmt.pipeline.choices import SHARED, Choices
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES
 from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
 from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.intake.supply import Supply
+from corpusfmt.pipeline.intake.supply import Listed, Supply
 from corpusfmt.pipeline.intake.take import Intake
 from corpusfmt.pipeline.journal import Journal
 from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
@@ -96,6 +97,9 @@ def build(
     if share is not None or isinstance(state_of(root, state), StorePath):
         sourcing.refuse_alone(given, "a state in a store" if share is None else "shards")
     supply = sourcing.supply(given, jobs, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state))
+    if logged is not None and isinstance(supply, Listed):
+        for each in supply.inputs:  # before the log grows by a line
+            refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
     with ExitStack() as stack:
         stack.enter_context(closing(supply))
         journal = stack.enter_context(Journal(logged))
@@ -117,7 +121,7 @@ def build(
             journal("run-start", about)
             listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
             cause = "; check --base" if listed else ""
-            running = _Build(workplace, stages, supply, sourcing.scratch_limit, choices, share, journal, cause)
+            running = _Build(workplace, stages, supply, sourcing.scratch_limit, choices, share, journal, cause, state)
             report = persisting(share, running.report)
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
@@ -172,6 +176,7 @@ class _Build(Struct, frozen=True):
     share: Share | None
     log: Journal
     cause: str
+    state: str | Path | None
 
     def report(self) -> Report:
         """Make the corpus, or a share of it."""
@@ -193,8 +198,9 @@ class _Build(Struct, frozen=True):
             return Report("wet", "", Tally(), Coverage(), results=left.results)
         except UsageError:
             # Another process may have sealed the corpus while this one waited.
-            report = self.share and report_of_finished(self.workplace.destination, self.choices.manifest, self.supply)
-            if not report:
+            root = self.workplace.destination
+            report = report_of_finished(root, self.choices.manifest, self.supply, self.state)
+            if report is None:
                 raise
             return report
 

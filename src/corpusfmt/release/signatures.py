@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import io
-import tempfile
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.manifest.claims import Bundle, Claims, Envelope
 from corpusfmt.manifest.model import SIGNATURE
 from corpusfmt.manifest.rules import SIGNATURE_INVALID, SIGNATURE_MISSING
@@ -35,8 +35,8 @@ class Key(Struct, frozen=True):
             return "signed with a certificate, expected a key"
         if bundle.key and bundle.key != self.hint:
             return f"signed with the key `{bundle.key}`, expected `{self.hint}`"
-        with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
-            pem = Path(folder) / "key.pub"
+        with temporary_folder() as folder:
+            pem = folder / "key.pub"
             pem.write_bytes(self.pem)
             return _refused(needed("verifying").Config().use_elliptic_key_verifier(public_key=pem), bundle)
 
@@ -103,8 +103,8 @@ def _refused(configured: Any, bundle: Bundle) -> str:
 
     # What was read is compared with the release elsewhere. Here the library says whether it is what was signed.
     configured.set_hashing_config(hashed(bundle.digests))
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
-        signature = Path(folder) / SIGNATURE
+    with temporary_folder() as folder:
+        signature = folder / SIGNATURE
         signature.write_bytes(bundle.data)
         try:
             # It prints a warning about signatures of early versions.

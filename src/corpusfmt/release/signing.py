@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.paths import read_named
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.manifest.model import SIGNATURE
 from corpusfmt.manifest.statements import PAYLOAD
 from corpusfmt.model import Incomplete, UsageError
@@ -33,8 +33,8 @@ class Signer(Struct, frozen=True):
     def bundle(self, digests: Mapping[str, str], ignored: Iterable[str]) -> bytes:
         """Return the bundle over files with known digests; `ignored` are the files in the folder that it leaves out."""
         configured = self.configured.set_hashing_config(hashed(digests, ignored))
-        with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder:
-            path = Path(folder) / SIGNATURE
+        with temporary_folder() as folder:
+            path = folder / SIGNATURE
             try:
                 configured.sign(folder, path)
             except Exception as error:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import xxhash
 from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt.conversion.documents import CUT
 from corpusfmt.formats import CheckOptions, LeftOut, Reader, Rejected, Shard, Texts, named_format
@@ -156,6 +157,7 @@ class _Counting:
         self._scores = _Waiting(self.result.scores)
         self._values: dict[str, _Waiting] = {}
         self._bytes = 0
+        self._is_whole = True
         kept = (LINES, DOCUMENTS) if "repeats" in part.count else ()
         self._keys = {each: KeyWriter(part.scratch / each, part.task) for each in kept}
         self._rows = dict.fromkeys(self._keys, 0)
@@ -164,7 +166,7 @@ class _Counting:
     def read(self, shard: Shard) -> None:
         """Count the documents of a shard."""
         variant = clipped(shard.corpus) if self._part.side_by_side else ""
-        broken = len(self.result.broken)
+        self._is_whole = True
         reader, options = _reader_of(self._part), self._part.options
         tables = self._measuring.tables
         try:
@@ -180,15 +182,25 @@ class _Counting:
                     self._reject(each.finding, cut=each.finding.code in CUT and not each.raw)
         except BadInput as error:
             self._reject(error.finding, cut=True)
-        self.result.shards += len(self.result.broken) == broken
+        self.result.shards += self._is_whole
 
     def _reject(self, found: Finding, *, cut: bool) -> None:
+        at = found.location
+        if (
+            cut or found.code in INCOMPLETE_CODES or (at.line is None and at.record is None)
+        ):  # of a file, not of a record
+            self._is_whole = False
         if cut or found.code in INCOMPLETE_CODES:
             self.result.broken.append(found)
         else:
             self.result.rejected += 1
-            if len(self.result.findings) < MOST_FINDINGS:
-                self.result.findings.append(found)
+            findings = self.result.findings
+            # A file that is missing is one finding, for each document that it should have.
+            if findings and replace(findings[-1], problem=replace(findings[-1].problem, count=1)) == found:
+                again = findings[-1].problem.count + 1
+                findings[-1] = replace(found, problem=replace(found.problem, count=again))
+            elif len(findings) < MOST_FINDINGS:
+                findings.append(found)
 
     def _take(self, document: Document, variant: str) -> None:
         text = document.text.encode()

@@ -162,8 +162,11 @@ def _notes(found: Statistics) -> Iterator[str]:
         yield f"{each.location}: {each.code} {each.message}; what follows is not counted"
     if found.rejected:
         first = found.findings[:_MOST_FINDINGS]
-        yield f"{plural(found.rejected, 'record')} not counted{', the first ones' if found.rejected > len(first) else ''}:"
-        yield from (f"{each.location}: {each.code} {each.message}" for each in first)
+        listed = sum(each.problem.count for each in first)
+        yield f"{plural(found.rejected, 'record')} not counted{', the first ones' if found.rejected > listed else ''}:"
+        for each in first:
+            times = f", {plural(each.problem.count, 'time')}" if each.problem.count > 1 else ""
+            yield f"{each.location}: {each.code} {each.message}{times}"
     if found.domains is not None:
         yield f"{plural(found.domains.distinct, 'domain')}, {plural(found.domains.without, 'document')} without one"
     if found.not_merged:

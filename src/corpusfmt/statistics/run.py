@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Container, Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -20,6 +19,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import printable
 from corpusfmt.io.publish import output_at
 from corpusfmt.io.revisions import revision_of
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
 from corpusfmt.statistics.count import (
     DOCUMENTS,
@@ -88,8 +88,7 @@ def stats(
     if revision_of(corpus.entry.url):
         path = corpus.entry.url  # with the commit
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
-    with tempfile.TemporaryDirectory(prefix="corpusfmt-") as folder, Workers(engine, jobs) as workers:
-        scratch = Path(folder)
+    with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else part.tokenizer
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()

@@ -21,8 +21,7 @@ from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_with_rows, is_long_row, main_file, rows_have
 from corpusfmt.io.ondisk import Blocks, in_order
-from corpusfmt.io.paths import Entry, folder_at, walk
-from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.paths import PARTIAL_PREFIX, Entry, folder_at, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
 

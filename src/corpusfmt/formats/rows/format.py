@@ -18,8 +18,7 @@ from corpusfmt.formats.rows.records import Records, field_rule, object_rules
 from corpusfmt.formats.sniff import main_file, other_shape, rows_have
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.ondisk import Blocks, OnDisk
-from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.io.publish import PARTIAL_PREFIX
+from corpusfmt.io.paths import PARTIAL_PREFIX, Entry, is_hidden, walk
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 

@@ -15,8 +15,8 @@ from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.mirror import discard, exists
-from corpusfmt.io.paths import Entry
-from corpusfmt.io.publish import PARTIAL_SUFFIX, sync_published
+from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry
+from corpusfmt.io.publish import sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.pipeline.choices import SHARED, Choices
 from corpusfmt.pipeline.dedup.compact import groups, share_joined

@@ -11,7 +11,7 @@ from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.publish import all_there
+from corpusfmt.io.publish import all_unchanged
 from corpusfmt.pipeline.package.divide import Divided, DivideTask, Span, divide, spans
 from corpusfmt.pipeline.package.variants import Variant
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, joined, package
@@ -43,7 +43,7 @@ class Packaging(Struct, frozen=True):
                 tasks += [self._task(variant, (label,), span) for span in own]
                 weights += [lines // len(own)] * len(own)
         results = self.stages.run_whole(
-            "package", package, tasks, dict[str, Packaged], weights, reusable=_are_there
+            "package", package, tasks, dict[str, Packaged], weights, reusable=_are_unchanged
         )  # fmt: skip
         found: dict[tuple[Variant, str], list[tuple[PackageTask, Packaged]]] = {}
         for task, result in zip(tasks, results, strict=True):
@@ -108,6 +108,6 @@ class Packaging(Struct, frozen=True):
         return tuple(dict.fromkeys(path for label in labels for path in self.drops[label]))
 
 
-def _are_there(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
-    """Return whether the files that a task of an earlier run wrote still exist."""
-    return all(all_there(task.destination, each.files) for each in packaged.values())
+def _are_unchanged(task: PackageTask, packaged: Mapping[str, Packaged]) -> bool:
+    """Return whether the files that a task of an earlier run wrote are still as they were written."""
+    return all(all_unchanged(task.destination, each.files) for each in packaged.values())

@@ -45,6 +45,7 @@ from corpusfmt.formats.general import out_of_range
 from corpusfmt.formats.recordsets import Record
 from corpusfmt.io.limits import meter
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.io.text import NumberFault
 from corpusfmt.model import Fault, Location, Problem
 
@@ -94,8 +95,11 @@ class RecordReader:
 
     def __enter__(self) -> Self:
         self._closing.enter_context(self.patterns)
-        folder = tempfile.TemporaryDirectory(prefix="records-", dir=self._scratch)
-        self._scratch = Path(self._closing.enter_context(folder))
+        if self._scratch is None:
+            self._scratch = self._closing.enter_context(temporary_folder())
+        else:
+            own = tempfile.TemporaryDirectory(prefix="records-", dir=self._scratch)
+            self._scratch = Path(self._closing.enter_context(own))
         return self
 
     def __exit__(

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +19,7 @@ from corpusfmt.formats.describing import FieldOf, FileOf, RecordSetOf, Survey, r
 from corpusfmt.formats.general import pointer_as_input
 from corpusfmt.io.limits import fitting
 from corpusfmt.io.paths import Entry, PointerFile, is_hidden, reason_of, walk
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Json
 from corpusfmt.wording import plural
 
@@ -53,8 +52,8 @@ def survey(
     folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
 ) -> Survey:
     """Survey the files below a folder, or one file, except for some paths, for a description of a version."""
-    with tempfile.TemporaryDirectory(prefix="survey-") as scratch:
-        return _Surveyor(prefix, Keys(Path(scratch)), version, beside).run(folder, leave_out)
+    with temporary_folder() as scratch:
+        return _Surveyor(prefix, Keys(scratch), version, beside).run(folder, leave_out)
 
 
 class _Surveyor:

@@ -1,0 +1,62 @@
+"""Internal: Folders for temporary files, and unfinished files, of processes that may be killed: the next one removes what is left.
+
+The owner of either holds a lock as long as it lives. Where there are no locks that work, nobody can tell, and all is left.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from corpusfmt.io.lock import locked
+from corpusfmt.io.paths import is_partial
+
+_PREFIX = "corpusfmt-"
+_LOCK, _FILES = "lock", "files"
+# Folders in which this process has looked for what was left.
+_TIDIED: set[Path] = set()
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Provide an empty folder that is removed at the end, by the next process that needs one if this is killed.
+
+    Only its files are in it: nothing else that a listing would show.
+    """
+    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
+        own = Path(name)
+        files = own / _FILES
+        files.mkdir()
+        with locked(own / _LOCK):
+            for each in own.parent.glob(f"{_PREFIX}*"):
+                with suppress(OSError):
+                    if each != own and not each.is_symlink() and each.stat().st_uid == own.stat().st_uid:
+                        _remove_unless_locked(each / _LOCK, each)
+            yield files
+
+
+def tidy(folder: Path) -> None:
+    """Remove the unfinished files in a folder whose processes were killed, the first time that this process asks."""
+    if folder not in _TIDIED:
+        _TIDIED.add(folder)
+        with suppress(OSError), os.scandir(folder) as found:
+            for each in found:
+                if is_partial(each.name) and each.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        _remove_unless_locked(Path(each.path), Path(each.path))
+
+
+def _remove_unless_locked(lock: Path, left: Path) -> None:
+    if not lock.is_file():
+        return
+    with locked(lock) as mine, locked(lock) as again:
+        # If both succeed, locks mean nothing there.
+        if mine and not again:
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()

@@ -1,0 +1,56 @@
+"""Commands in processes of their own, whose workers can be found and sent signals."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+@contextmanager
+def running(
+    words: Sequence[object], folder: Path, environment: Mapping[str, str] = os.environ
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command in a process group of its own; what is left of that when the block ends is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "corpusfmt", *map(str, words)],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as run:
+        try:
+            yield run
+        finally:
+            kill_all(run.pid)
+
+
+def kill_all(group: int) -> None:
+    """Kill a process group."""
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def descendants_of(pid: int) -> list[int]:
+    """Return what a process has started, and what that has started."""
+    found = []
+    for listed in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in listed.read_text().split():
+                found += [int(child), *descendants_of(int(child))]
+    return found
+
+
+def opened_by(pid: int) -> list[str]:
+    """Return the paths of the files that a process has open."""
+    paths = []
+    with suppress(OSError):
+        for each in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):
+                paths.append(str(each.readlink()))
+    return paths
