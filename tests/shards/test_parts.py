@@ -25,9 +25,9 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 import corpusfmt
 from corpusfmt._resources import resource
-from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.merge import parts_at
 from corpusfmt.engine.parts import PartWriter
+from corpusfmt.engine.shares import Share
 from corpusfmt.engine.sharing import Asked
 from corpusfmt.engine.validate import validate
 from corpusfmt.io.keys import FEW_OF_A_SHARD
@@ -60,7 +60,7 @@ def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
     for number in range(1, of + 1):
         files.append(str(folder / f"{number}-of-{of}"))
         with open(files[-1], "wb") as file:
-            part = PartWriter(file, Share(number, of, 0), Asked([str(path)]))
+            part = PartWriter(file, Share(number, of), Asked([str(path)]))
             part.next_input()
             validate(path, part=part, **arguments)
             part.end()

@@ -14,7 +14,7 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt import Incomplete, UsageError
-from corpusfmt.engine.arrays import Share
+from corpusfmt.engine.shares import Share
 from corpusfmt.statistics import run
 from corpusfmt.statistics.run import OPTIONAL, joined
 from corpusfmt.statistics.saved import merged
@@ -30,7 +30,7 @@ def parts_of(corpus: Path, folder: Path, count: int) -> list[str]:
     names = [str(folder / f"{number}.part") for number in range(1, count + 1)]
     for number, name in enumerate(names, 1):
         with Path(name).open("wb") as file:
-            run.stats(corpus, count=OPTIONAL, part=PartWriter(file, Share(number, count, 0)))
+            run.stats(corpus, count=OPTIONAL, part=PartWriter(file, Share(number, count)))
     return names
 
 

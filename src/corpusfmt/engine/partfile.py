@@ -18,7 +18,7 @@ import xxhash
 from msgspec import Meta, MsgspecError, Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import MOST_SHARDS, Share
+from corpusfmt.engine.shares import MOST_SHARDS, Share
 from corpusfmt.io.paths import printable
 from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Incomplete, Json, UsageError

@@ -15,9 +15,9 @@ from typing import Annotated, Any, BinaryIO, Literal
 from msgspec import Meta, Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.partfile import PartFile, ShardNumber, positions_of
 from corpusfmt.engine.run import now
+from corpusfmt.engine.shares import Share
 from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES

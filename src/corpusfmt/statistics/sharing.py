@@ -18,7 +18,6 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import Share
 from corpusfmt.engine.partfile import (
     PartFile,
     Scratch,
@@ -31,6 +30,7 @@ from corpusfmt.engine.partfile import (
     refuse_gaps,
     refuse_other_version,
 )
+from corpusfmt.engine.shares import Share
 from corpusfmt.io.keys import refuse_unsound
 from corpusfmt.io.paths import is_remote, printable
 from corpusfmt.model import UsageError
