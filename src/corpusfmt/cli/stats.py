@@ -163,9 +163,10 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
 
 
 def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
+    from corpusfmt.engine.partfile import is_part
     from corpusfmt.statistics.run import joined
     from corpusfmt.statistics.saved import merged
-    from corpusfmt.statistics.sharing import is_part, parts_at
+    from corpusfmt.statistics.sharing import parts_at
 
     parts = parts_at(paths) if any(map(is_part, paths)) else None
     _refuse_options_of_counting(given if parts else {**given, "domains": domains})

@@ -256,7 +256,6 @@ def _write_part(
         raise UsageError(
             "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
         )
-    asked.refuse_stores()
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, asked)
         found = checked(asked, jobs, engine, part, keeps=keeps)
