@@ -237,7 +237,7 @@ def test_two_runs_where_nothing_is_locked_write_no_file_of_each_other(
     with pytest.raises(Incomplete, match="is missing"):
         corpusfmt.build(wet, out)
     assert corpus(out) == alone
-    assert f"{out / '.corpusfmt'} has no locks: let no other run write to {out}" in caplog.text
+    assert f"{out / '.corpusfmt'} has no locks, and nothing keeps a second run out of {out}" in caplog.text
 
 
 def test_a_file_that_another_run_replaced_is_not_sealed(

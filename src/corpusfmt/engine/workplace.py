@@ -48,22 +48,7 @@ _KEPT = frozenset({"run", "claim", "owner", "plan", "tasks"})
 
 def digest(*parts: object) -> str:
     """Return the SHA-256 of plain data, as a fingerprint; an iterator counts as a list of what it yields."""
-    found = hashlib.sha256()
-    for piece in _encoded(parts):
-        found.update(piece)
-    return found.hexdigest()
-
-
-def _encoded(parts: Iterable[object]) -> Iterator[bytes]:
-    before = b"["
-    for part in parts:
-        yield before
-        if isinstance(part, Iterator):
-            yield from _encoded(part)
-        else:
-            yield msgspec.json.encode(part)
-        before = b","
-    yield b"]" if before == b"," else b"[]"
+    return hashlib.sha256(msgspec.json.encode(parts, enc_hook=list)).hexdigest()
 
 
 class Workplace(Struct, frozen=True):
@@ -119,7 +104,7 @@ class Workplace(Struct, frozen=True):
             is_unlocked = mine is None or self.stored is not None
             if is_unlocked:
                 logging.getLogger("corpusfmt").warning(
-                    "%s has no locks: let no other run write to %s; what this one wrote is compared before it is sealed",
+                    "%s has no locks, and nothing keeps a second run out of %s: of two, the one that begins last goes on",
                     printable(str(self._board)),
                     printable(str(self.destination)),
                 )
@@ -382,22 +367,7 @@ class Workplace(Struct, frozen=True):
     def _clear(self) -> None:
         if self.stored:
             self.stored.remove()
-        for folder in self.state.iterdir():
-            if folder.is_dir():
-                _empty(folder)
         shutil.rmtree(self.state)
-
-
-def _empty(folder: str | Path) -> None:
-    """Remove what is in a folder one by one: `rmtree` would list hundreds of thousands first."""
-    with os.scandir(folder) as found:
-        for each in found:
-            if not each.is_dir(follow_symlinks=False):
-                os.unlink(each.path)  # noqa: PTH108 - a `Path` for each would take as long
-            else:
-                _empty(each.path)
-                with suppress(OSError):  # a listing may miss names while others are removed
-                    os.rmdir(each.path)  # noqa: PTH106
 
 
 def _mark_of(identity: bytes) -> bytes:

@@ -27,7 +27,7 @@ from corpusfmt.pipeline.choices import Choices
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES
 from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
 from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.intake.supply import Listed, Supply
+from corpusfmt.pipeline.intake.supply import Listed
 from corpusfmt.pipeline.intake.take import Intake
 from corpusfmt.pipeline.journal import Journal
 from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
