@@ -18,7 +18,7 @@ from msgspec import Struct, convert, to_builtins
 from corpusfmt._version import VERSION
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import Share
-from corpusfmt.io.paths import is_inside, printable
+from corpusfmt.io.paths import printable
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.report.machine import dumped
 from corpusfmt.wording import clipped, plural
@@ -82,7 +82,7 @@ class Part(Struct, frozen=True):
 def append_scratch(record: Json, scratch: Path) -> None:
     """Append a piece to its file in the scratch folder."""
     target = scratch / record["path"]
-    if not is_inside(target, str(scratch.resolve())):
+    if scratch.resolve() not in target.resolve().parents:
         raise UsageError(f"a part has the file {printable(record['path'])}, which leads elsewhere")
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("ab") as file:
