@@ -187,7 +187,7 @@ def test_the_bytes_of_all_parts_count_as_in_one_run(tmp_path: Path) -> None:
     found = joined(divided(tmp_path, TWICE, 2, limits=limits), TWICE, limits=limits)
     assert (validate(TWICE, limits=limits).verdict, found.verdict) == ("incomplete", "incomplete")
     assert found.findings[0].message == (
-        "read 1,432 uncompressed bytes, more than --max-total-bytes (1,200); 2 of 2 shards were read"
+        "read 1,434 uncompressed bytes, more than --max-total-bytes (1,200); 2 of 2 shards were read"
     )
 
 
