@@ -146,11 +146,18 @@ def convert(
 
 def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) -> Report:
     """Do all of the work, what shards have left, or the work of a shard, unless the destination has the result already."""
-    share = job.stages.share
-    if finished := report_of_finished(job, _made(job, plan, ()), plan, source):
-        return Report(job.way.target.name, job.way.target_version, Tally(), Coverage()) if share or finish else finished
-    with job.workplace.entered(digest(job.settings, job.fingerprint(work.shards)), share, finish=finish):
-        return completed(job, plan, work)
+    share, made_of = job.stages.share, _made(job, plan, ())
+    finished = report_of_finished(job, made_of, plan, source)
+    try:
+        if not finished:
+            with job.workplace.entered(digest(job.settings, job.fingerprint(work.shards)), share, finish=finish):
+                return completed(job, plan, work)
+    except UsageError:
+        # Another process may just have sealed the corpus.
+        finished = report_of_finished(job, made_of, plan, source)
+        if not finished:
+            raise
+    return Report(job.way.target.name, job.way.target_version, Tally(), Coverage()) if share or finish else finished
 
 
 def completed(job: Job, plan: Plan, work: Work) -> Report:

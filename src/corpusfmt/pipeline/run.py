@@ -112,10 +112,16 @@ def build(
             listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
             cause = "; check --base" if listed else ""
             plan = digest(choices.fingerprint, choices.manifest, supply.plan) if share or finish else ""
-            with workplace.entered(plan, share, finish=finish):
-                intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
-                run = Run(workplace, choices.recipe, choices.fingerprint, stages, supply.is_lasting)
-                report = _made(run, intake, choices.manifest, cause)
+            try:
+                with workplace.entered(plan, share, finish=finish):
+                    intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
+                    run = Run(workplace, choices.recipe, choices.fingerprint, stages, supply.is_lasting)
+                    report = _made(run, intake, choices.manifest, cause)
+            except UsageError:
+                # Another process may just have sealed the corpus.
+                report = report_of_finished(root, choices.manifest, supply, state)
+                if report is None:
+                    raise
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
     return report
