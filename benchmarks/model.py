@@ -1,10 +1,10 @@
 """Measure the memory of workers that classify with a large dense model, and compare their labels with stock fastText.
 
-python benchmarks/model.py [--megabytes 1700] [--jobs 4] [--folder DIR] [--engines processes,spawned,shards,dask,ray]
+python benchmarks/model.py [--megabytes 1700] [--jobs 4] [--folder DIR] [--engines processes,spawned,dask,ray]
 
 The model has random weights: vectors of 256 numbers for some words and for as many buckets of n-grams as fill the size
 (GlotLID has 1.7 GB), and 200 labels. `corpusfmt build` reads the pages of the committed sample with it, on each engine. Workers
-of `processes` are forked, those of `spawned` are not, and `shards` are as many processes of an array. While it runs, the
+of `processes` are forked, those of `spawned` are not. While it runs, the
 proportional set size (PSS) of its processes is summed: a page that n processes share counts 1/n for each. Then stock
 fastText classifies the same lines. The folder needs twice the size of the model. `--ray` is the Python of an environment
 with Ray (`make engines-test` makes one, `build/ray`).
@@ -110,8 +110,6 @@ def measure(commands: list[list[str]]) -> tuple[float, float]:
 
 def commands_of(engine: str, build: list[str], jobs: int, ray: str) -> list[list[str]]:
     """Return the commands of a build on an engine."""
-    if engine == "shards":
-        return [[sys.executable, *build, "--jobs", "1", "--shard", f"{each}/{jobs}"] for each in range(1, jobs + 1)]
     named = "py:model:spawned" if engine == "spawned" else engine
     return [[ray if engine == "ray" else sys.executable, *build, "--jobs", str(jobs), "--engine", named]]
 

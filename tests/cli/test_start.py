@@ -78,7 +78,7 @@ def test_the_help_is_printed_as_typer_prints_it_but_without_typer() -> None:
 # What commands share; all else in the package is one command, or used by some.
 SHARED = {
     "app",
-    "arrays",
+    "shards",
     "bounds",
     "commands",
     "completion",

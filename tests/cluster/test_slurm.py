@@ -60,11 +60,11 @@ PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=INFINITE
 # A job, its submission, what it prints, another job and its submission.
 JOB, SUBMIT, PRINTED, VALIDATION, SUBMIT_VALIDATION = code_for("tests/cluster/test_slurm.py")["docs/how-to/cluster.md"]
 
-# The second task is killed when it has ended one task and claimed another. The others begin then.
+# The second task is killed when it has read one file, and is about to note that of another. The others begin then.
 COMMAND = """\
 #!/bin/sh
 if [ "$SLURM_ARRAY_TASK_ID" = 2 ] && [ ! -e killed ]; then
-  {python} -c 'import runpy, dying; dying.armed("corpusfmt.engine.stages", "_mark", "2"); runpy.run_module("corpusfmt", None, "__main__", True)' "$@"
+  {python} -c 'import runpy, dying; dying.armed("corpusfmt.engine.stages", "publish_bytes", "2"); runpy.run_module("corpusfmt", None, "__main__", True)' "$@"
   status=$?
   touch killed
   exit $status
@@ -156,7 +156,7 @@ def test_an_array_with_a_killed_task_gives_the_bytes_of_one_run(slurm: Slurm) ->
     assert [text.count("Killed") for text in said.values()] == [0, 1, 0, 0], slurm.logs()
     for number, text in enumerate(said.values(), 1):
         assert text.endswith(
-            f"shard {number}/4: done; nothing is left but to run the same command with --finish instead of --shard\n"
+            f"shard {number}/4: 3 tasks done; once all shards have ended, run the same command with --finish instead of --shard\n"
         )
     page = f"```\n{PRINTED}```\n"
     assert rewritten(page, folder, slurm.environment) == page

@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 from langid.fasttext_writer import ModelSpec
-from support import LONG_LINE, tree, wet_file, wet_record
+from support import LONG_LINE, wet_file, wet_record
 
-import corpusfmt
-from corpusfmt.engine import arrays
 from corpusfmt.io.paths import entry_of
 from corpusfmt.langid import Classifier, Prediction, _loading
 from corpusfmt.model import Incomplete
@@ -111,20 +109,6 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, caplog: pytest.LogCaptu
         classifier.share(tmp_path / "file")
     assert classifier.predict(LINES) == expected
     assert "each process has its own copy of the model" in caplog.text
-
-
-def test_shards_share_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrays, "_SHORTEST_PAUSE", 0.001)
-    for number in range(3):
-        wet_file(tmp_path / "wet" / f"{number}.warc.wet", [wet_record(number, f"{LONG_LINE} {number}\n")])
-    model = tmp_path / "model"
-    model.write_bytes(ModelSpec(quantized=True).to_bytes())
-    corpusfmt.build(tmp_path / "wet", tmp_path / "alone", recipe="dolma", model=str(model))
-    for jobs in (1, 2):
-        corpusfmt.build(tmp_path / "wet", tmp_path / "out", recipe="dolma", model=str(model), shard="1/1", jobs=jobs)
-        assert list((tmp_path / "out" / ".corpusfmt").rglob("*.rows"))
-    corpusfmt.build(tmp_path / "wet", tmp_path / "out", recipe="dolma", model=str(model), finish=True)
-    assert tree(tmp_path / "out") == tree(tmp_path / "alone")
 
 
 def test_a_model_that_changes_during_a_run_ends_it(tmp_path: Path) -> None:

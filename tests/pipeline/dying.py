@@ -1,6 +1,6 @@
-"""Runs shards that kill themselves, one after the other, each at a call of a function, and lets a minute pass in between.
+"""Runs shards, and runs that finish them, which kill themselves, one after the other, each at a call of a function.
 
-Arguments: INPUTS OUTPUT SHARDS MODULE:FUNCTION:COUNT...; prints how the shards ended.
+Arguments: INPUTS OUTPUT SHARD|finish:MODULE:FUNCTION:COUNT...; prints how they ended.
 """
 
 import os
@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import corpusfmt
@@ -31,28 +30,23 @@ def armed(module: str, function: str, count: str) -> None:
     setattr(place, name, dying)
 
 
-def killed(output: str, shard: Callable[[int], object], *points: str) -> None:
-    """Run shards that die at one point each, and let a minute pass after each; print how they ended."""
-    for number, point in enumerate(points):
+def killed(run: Callable[..., object], *points: str) -> None:
+    """Call a function for a shard, or to finish, which dies at one point each; print how they ended."""
+    for point in points:
+        shard, _, where = point.partition(":")
         child = os.fork()
         if not child:
-            armed(*point.split(":"))
-            shard(number)
+            armed(*where.split(":"))
+            run(**({"finish": True} if shard == "finish" else {"shard": shard}))
             os._exit(0)
         sys.stdout.write(f"{os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])}\n")
         sys.stdout.flush()  # before the next fork
-        for each in (Path(output) / ".corpusfmt" / "array" / "members").iterdir():
-            os.utime(each, (0, 0))
 
 
-def main(inputs: str, output: str, shards: str, *points: str) -> None:
+def main(inputs: str, output: str, *points: str) -> None:
     # Few inputs suffice for all stages.
     import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
-    killed(
-        output,
-        lambda number: corpusfmt.build(inputs, output, shard=f"{number % int(shards) + 1}/{shards}", wait=0),
-        *points,
-    )
+    killed(lambda **part: corpusfmt.build(inputs, output, **part), *points)
 
 
 if __name__ == "__main__":

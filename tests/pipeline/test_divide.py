@@ -147,7 +147,7 @@ def test_killed_runs_lose_nothing_of_a_language(tmp_path: Path, wet: Path, monke
         "corpusfmt.pipeline.package.tasks:package:1",
         "corpusfmt.formats.parts:publish_all:2",
         "corpusfmt.formats.parts:publish_all:3",
-        "corpusfmt.engine.stages:_mark:4",
+        "corpusfmt.engine.stages:publish_bytes:4",
         "corpusfmt.pipeline.package.tasks:joined:1",
         "corpusfmt.pipeline.run:data_files:1",
         "corpusfmt.manifest.listed:pieces_of:1",

@@ -129,7 +129,7 @@ def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
 def test_options_stand_in_groups_in_the_help() -> None:
     shown = run_cli("build", "--help").stdout.decode()
     heads = [line for line in shown.split("\n") if line.endswith(":") and not line.startswith(" ")]
-    assert heads == ["Arguments:", "Options:", "Filters:", "Low resources:", "Bounds:", "Operation:", "Job arrays:"]
+    assert heads == ["Arguments:", "Options:", "Filters:", "Low resources:", "Bounds:", "Operation:", "Shards:"]
     assert shown.index("--min-lines") > shown.index("Filters:") > shown.index("--recipe")
 
 

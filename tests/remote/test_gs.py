@@ -149,7 +149,7 @@ def test_shards_that_share_only_the_store(store: Store, local: Path) -> None:
     first.communicate()
     for each in others:
         store.end(each)
-    store.run(*words, "--finish", "--wait", 60)
+    store.run(*words, "--finish")
     assert digests(store.objects("shared")) == digests(corpus(local / "corpus"))
     assert store.objects("shared.state") == {}
     assert store.faults.refused

@@ -146,13 +146,13 @@ def test_shards_that_share_a_state_write_what_one_run_does(
     said = store.run("build", wet, "-o", built, "--shard", "1/3", cwd=tmp_path, status=2)
     assert f"{built} belongs to a run whose state is in {tmp_path / 'state'} on " in said
     assert "; shards of one run need one --state, in a folder that all of them see" in said
-    store.run("build", wet, "-o", built, *shared, "--finish", "--wait", 120)
+    store.run("build", wet, "-o", built, *shared, "--finish")
     found = store.objects("shared")
     assert digests(found) == digests(corpus(local / "corpus"))
     assert found.keys() == listed(found)
     assert "nothing to do, the run is finished" in store.run("build", wet, "-o", built, *shared, "--shard", "3/3")
     shards(store, tmp_path / "convert", "convert", built, "--to", "dolma", converted, *shared, kill=1)
-    store.run("convert", built, converted, "--to", "dolma", *shared, "--finish", "--wait", 120)
+    store.run("convert", built, converted, "--to", "dolma", *shared, "--finish")
     assert digests(store.objects("shared-dolma")) == digests(corpus(local / "dolma"))
     assert not (tmp_path / "state").exists()
 

@@ -95,10 +95,10 @@ def ended_by_another(monkeypatch: pytest.MonkeyPatch, run: Any) -> Iterator[None
     entered = Workplace.entered
     with monkeypatch.context() as patched:
 
-        def late(*arguments: Any) -> Any:
+        def late(*arguments: Any, **options: Any) -> Any:
             monkeypatch.setattr(Workplace, "entered", entered)
             run()
-            return entered(*arguments)
+            return entered(*arguments, **options)
 
         patched.setattr(Workplace, "entered", late)
         yield

@@ -105,7 +105,7 @@ def test_a_lock_on_a_file_that_its_holder_removed_is_not_had(tmp_path: Path, mon
     path = tmp_path / "lock"
     take = lock._taken
 
-    def taken_as_it_goes(descriptor: int, *, shared: bool) -> bool:
+    def taken_as_it_goes(descriptor: int, *, shared: bool) -> bool | None:
         path.unlink()  # as another run does that ends between our opening and our locking
         return take(descriptor, shared=shared)
 

@@ -7,13 +7,13 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, summarise, warn
 from corpusfmt.cli.inputs import names, size
 from corpusfmt.cli.options import FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.cli.shards import Finish, ShardOf, say_done
 from corpusfmt.model import Report, Severity, UsageError
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import clipped, plural
@@ -155,7 +155,6 @@ def command(
     state: State = None,
     shard: ShardOf = None,
     finish: Finish = False,
-    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
@@ -186,14 +185,13 @@ def command(
             state=state,
             shard=shard,
             finish=finish,
-            wait=wait,
             limits=limits,
             progress=show,
         )
     if shard is not None:
         for finding in report.findings:
             explain(finding, "to be excluded: " if finding.severity is Severity.ERROR else f"{finding.severity}: ")
-        say_left(report, shard)
+        say_done(report, shard)
         return
     _summarise(report, output, state)
     raise SystemExit(exit_status(report, FailOn.ERROR, require_complete=True))

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.arrays import Finish, ShardOf, Wait, say_left
 from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.options import (
@@ -28,6 +27,7 @@ from corpusfmt.cli.options import (
 )
 from corpusfmt.cli.outcome import FailOn, exit_status, resumable
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.cli.shards import Finish, ShardOf, say_done
 from corpusfmt.model import Report, UsageError
 from corpusfmt.wording import plural
 
@@ -173,7 +173,6 @@ def command(
     state: State = None,
     shard: ShardOf = None,
     finish: Finish = False,
-    wait: Wait = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
@@ -211,7 +210,6 @@ def command(
             state=state,
             shard=shard,
             finish=finish,
-            wait=wait,
             follow_links=follow_links,
             limits=limits_of(max_expansion, max_total_bytes, timeout),
             progress=show,
@@ -234,7 +232,7 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
     from corpusfmt.io.outputs import place_of
 
     if "files" not in report.results:
-        say_left(report, shard)
+        say_done(report, shard)
         return 0
     destination = place_of(target, "the destination")
     if report.results.get("finished"):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from corpusfmt.cli.options import Engine, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
 from corpusfmt.cli.outcome import FailOn, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
-from corpusfmt.model import UsageError
 from corpusfmt.report.view import View
 
 PartFiles = Annotated[
@@ -18,7 +17,7 @@ PartFiles = Annotated[
 ]
 Paths = Annotated[
     list[str],
-    typer.Option("--path", metavar="PATH", help="The corpus, if it is in a store or has moved; repeatable."),
+    typer.Option("--path", metavar="PATH", help="The corpus, if it has moved; repeatable."),
 ]
 
 
@@ -34,15 +33,11 @@ def command(
     show: ShowOption = Show.WARNING,
 ) -> None:
     """Join the parts that `corpusfmt validate --shard` wrote into the report of one run, with its exit status."""
-    from corpusfmt.engine.merge import parts_at
-    from corpusfmt.io.paths import is_remote, printable
+    from corpusfmt.engine.parts import parts_at
 
     check_outputs(output_format, report)
     found = parts_at(parts)
     asked = replace(found.asked, paths=paths or found.asked.paths)
-    asked.refuse_stores()
-    if not paths and (remote := next(filter(is_remote, asked.paths), None)):
-        raise UsageError(f"the parts are of {printable(remote)}: add --path {printable(remote)} to read there")
     whole = checked(asked, jobs, engine, found)
     whole.started = found.started
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))

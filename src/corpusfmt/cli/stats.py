@@ -33,7 +33,7 @@ from corpusfmt.model import UsageError
 from corpusfmt.wording import plural
 
 if TYPE_CHECKING:
-    from corpusfmt.engine.arrays import Share
+    from corpusfmt.engine.shares import Share
     from corpusfmt.statistics.result import Statistics
     from corpusfmt.statistics.sharing import Whole
 
@@ -153,19 +153,20 @@ def _card_at(path: str) -> Callable[[Iterable[str]], None]:
 
 
 def _share_of(shard: str | None, engine: str | None, later: object) -> Share | None:
-    from corpusfmt.engine.arrays import share_of
+    from corpusfmt.engine.shares import share_of
 
     if shard is not None and later:
         raise UsageError(
             "a share is one step, the whole another: run all shards, then --merge (and --card) with their parts"
         )
-    return None if shard is None else share_of(shard, finish=False, wait=None, engine=engine)
+    return None if shard is None else share_of(shard, engine=engine)
 
 
 def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
+    from corpusfmt.engine.partfile import is_part
     from corpusfmt.statistics.run import joined
     from corpusfmt.statistics.saved import merged
-    from corpusfmt.statistics.sharing import is_part, parts_at
+    from corpusfmt.statistics.sharing import parts_at
 
     parts = parts_at(paths) if any(map(is_part, paths)) else None
     _refuse_options_of_counting(given if parts else {**given, "domains": domains})

@@ -19,9 +19,9 @@ from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
     from corpusfmt.cli import options
-    from corpusfmt.engine.arrays import Share
     from corpusfmt.engine.config import Config
     from corpusfmt.engine.keeping import Cache
+    from corpusfmt.engine.shares import Share
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
 
@@ -228,11 +228,11 @@ def _found(asked: Asked, path: Entry, **how: Any) -> Report:
 
 
 def _share(shard: str, engine: str | None, *, fail_fast: bool) -> Share | None:
-    from corpusfmt.engine.arrays import share_of
+    from corpusfmt.engine.shares import share_of
 
     if fail_fast:
         raise UsageError("--fail-fast is for one process, and --shard I/N does a share of the work: remove one")
-    return share_of(shard, finish=False, wait=None, engine=engine)
+    return share_of(shard, engine=engine)
 
 
 def _refuse_part(reports: Sequence[str]) -> None:
@@ -256,7 +256,6 @@ def _write_part(
         raise UsageError(
             "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
         )
-    asked.refuse_stores()
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, asked)
         found = checked(asked, jobs, engine, part, keeps=keeps)

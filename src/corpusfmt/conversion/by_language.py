@@ -35,15 +35,18 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         tasks.append(StageTask(name, argument, job.fingerprint(some)))
         weights.append(sum(shard.size for shard in some))
         containers.append(container)
+    share = job.stages.share
     sorted_shards = job.stages.run_whole(
         "sort",
         sort_shards,
-        tasks,
+        share.taken(tasks) if share else tasks,
         Converted,
-        weights,
+        share.taken(weights) if share else weights,
         reusable=_is_sorted,
         held=_HELD,
     )
+    if share:
+        return sorted_shards
     part_bytes = job.size or PART_BYTES
     fingerprint = job.fingerprint(shards)
     folders: Counter[str] = Counter()

@@ -47,14 +47,14 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDis
     if writer.key is not None:
         return unrepeated(job, tasks, weights, keys)
     converted = job.converted(tasks, weights)
-    if job.is_shared or not writer.by_language:
+    if job.stages.share or not writer.by_language:
         return converted
     # A part whose documents were all rejected has no file, and readers stop at a missing number.
     numbers = _numbered_through(tasks, converted)
     if not numbers:
         return converted
     numbered = OnDisk(_as_part(numbers.get(index, task.argument.part), task) for index, task in enumerate(tasks))
-    return job.after_shards.converted(numbered, weights, again=True)
+    return job.converted(numbered, weights, again=True)
 
 
 def _numbered_through(

@@ -12,11 +12,9 @@ from corpusfmt.conversion.documents import Reading
 from corpusfmt.conversion.options import Options
 from corpusfmt.conversion.stages import Converted, DirectTask, PackTask, SortTask, Target, convert_shards
 from corpusfmt.conversion.way import Way
-from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.io.mirror import exists
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import all_there, all_unchanged
@@ -34,16 +32,6 @@ class Job(Struct, frozen=True):
     workplace: Workplace
     stages: Stages
     side_by_side: bool
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether this process is one of several shards."""
-        return isinstance(self.stages.array, Member)
-
-    @property
-    def after_shards(self) -> Job:
-        """The same for what one process does, after the shards have ended."""
-        return replace(self, stages=replace(self.stages, array=None))
 
     def fingerprint(self, shards: Iterable[Shard]) -> str:
         """Return what the result of a task depends on: only tasks of changed files run again."""
@@ -71,6 +59,8 @@ class Job(Struct, frozen=True):
         self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], *, again: bool = False
     ) -> OnDisk[Converted]:
         """Run tasks that convert shards to files; `again` if this process has already done so, and some changed since."""
+        if self.stages.share:
+            tasks, weights = self.stages.share.taken(tasks), self.stages.share.taken(weights)
         reusable = is_there if again else is_unchanged
         return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=reusable)
 
@@ -98,4 +88,4 @@ def is_unchanged(task: DirectTask | PackTask | SortTask, converted: Converted) -
 
 def _has_keys(task: DirectTask | PackTask | SortTask) -> bool:
     keys = task.keys if isinstance(task, DirectTask) else None
-    return keys is None or exists(keys)
+    return keys is None or keys.exists()

@@ -21,9 +21,7 @@ from msgspec import Struct
 from corpusfmt.conversion.rules import REPEATED_DOCUMENT_ID
 from corpusfmt.formats.batches import Batch, EncodedRows
 from corpusfmt.io.containers import removed_as_damaged
-from corpusfmt.io.folders import send_folder
 from corpusfmt.io.keys import KeyWriter, digest_of
-from corpusfmt.io.mirror import discard_object
 from corpusfmt.io.publish import publish
 from corpusfmt.model import Document, Fault, Location, Problem
 from corpusfmt.wording import clipped
@@ -93,17 +91,8 @@ def noting_keys(
         with run.open("rb+") as file:
             os.fsync(file.fileno())
     folder.parent.mkdir(exist_ok=True)
-    _replace(unfinished, folder)
-    send_folder(folder)
-
-
-def _replace(new: Path, folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
-    try:
-        new.rename(folder)
-    except OSError:  # another member of an array has just done the same task
-        shutil.rmtree(folder)
-        new.rename(folder)
+    unfinished.rename(folder)
 
 
 def identified(documents: Iterable[tuple[int, tuple[str, str], Location]]) -> Identified:
@@ -197,5 +186,4 @@ def _refuse_damaged(path: Path) -> None:
             last = line
     if last != checksum.hexdigest().encode():
         (path.parents[1] / WHOLE).unlink(missing_ok=True)
-        discard_object(path.parents[1])
         raise removed_as_damaged(path, "it has another checksum")

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
-from msgspec.structs import replace
 
 from corpusfmt.conversion.by_language import by_language
 from corpusfmt.conversion.direct import directly
@@ -21,10 +20,10 @@ from corpusfmt.conversion.report import report_of
 from corpusfmt.conversion.seal import made, report_of_finished, seal
 from corpusfmt.conversion.stages import Converted, Target
 from corpusfmt.conversion.way import way_between
-from corpusfmt.engine.arrays import NOTHING_LEFT, Left, Share, persisting, share_of
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
+from corpusfmt.engine.shares import share_of
 from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.formats import CheckOptions, Plan, ReadOptions, refuse_barred
@@ -71,7 +70,6 @@ def convert(
     state: str | Path | None = None,
     shard: str | None = None,
     finish: bool = False,
-    wait: float | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
@@ -98,14 +96,14 @@ def convert(
     or file. `follow_links` allows links that lead out of the source.
 
     If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
-    `shard`, `finish` and `wait` are as for `build`. After one of `limits` was reached, the same call with a higher limit
+    `shard` and `finish` are as for `build`. After one of `limits` was reached, the same call with a higher limit
     resumes.
 
     Raises `BadInput` for a bad record or layout, `UsageError` for wrong arguments, and `Incomplete` (or its subclass
     `LimitReached`) if the run did not finish.
     """
     started = now()
-    share = share_of(shard, finish=finish, wait=wait, engine=engine)
+    share = share_of(shard, finish=finish, engine=engine)
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
@@ -136,40 +134,38 @@ def convert(
         sum(shard.size for shard in work.shards), len(work.shards)
     )
     with Workers(engine, jobs) as workers:
-        stages = Stages(workplace.state, workers, progress, limits=limits, spent=planned.read)
+        stages = Stages(workplace.state, workers, progress, None, limits, planned.read, share, workplace.stored)
         written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
-        report = persisting(share, lambda: _shared(job, plan, work, entry, share))
+        report = _shared(job, plan, work, entry, finish=finish)
     if "files" in report.results:
         report.results["unread"] = unread_files(entry, way.reader, plan)
     report.started, report.finished = started, now()
     return report
 
 
-def _shared(job: Job, plan: Plan, work: Work, source: Entry, share: Share | None) -> Report:
-    """Do a share of the work, or all (None), unless the destination has the result already."""
-    empty = Report(job.way.target.name, job.way.target_version, Tally(), Coverage())
-    made_of = _made(job, plan, ())
-    if finished := report_of_finished(job, made_of, plan, source):
-        return finished if share is None else empty
+def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) -> Report:
+    """Do all of the work, what shards have left, or the work of a shard, unless the destination has the result already."""
+    share, made_of = job.stages.share, _made(job, plan, ())
+    finished = report_of_finished(job, made_of, plan, source)
     try:
-        with job.workplace.entered(share, digest(job.settings, job.fingerprint(work.shards))) as array:
-            stages = replace(job.stages, array=array)
-            return completed(replace(job, workplace=job.workplace.of(array), stages=stages), plan, work)
-    except Left as left:
-        return replace(empty, results=left.results)
+        if not finished:
+            with job.workplace.entered(digest(job.settings, job.fingerprint(work.shards)), share, finish=finish):
+                return completed(job, plan, work)
     except UsageError:
-        # Another process may have sealed the corpus while this one waited.
-        if finished := report_of_finished(job, made_of, plan, source):
-            return finished if share is None else empty
-        raise
+        # Another process may just have sealed the corpus.
+        finished = report_of_finished(job, made_of, plan, source)
+        if not finished:
+            raise
+    return Report(job.way.target.name, job.way.target_version, Tally(), Coverage()) if share or finish else finished
 
 
 def completed(job: Job, plan: Plan, work: Work) -> Report:
     """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
     converted = _converted(job, work)
-    if job.is_shared:
-        return Report(job.way.target.name, job.way.target_version, Tally(), Coverage(), results=NOTHING_LEFT)
+    if job.stages.share:
+        done: Json = {"shard": {"tasks": len(converted)}}
+        return Report(job.way.target.name, job.way.target_version, Tally(), Coverage(), results=done)
     files = seal(job.workplace, job.way, converted, _made(job, plan, converted))
     return report_of(job.way, plan, converted, job.options.on_loss, files)
 
@@ -198,8 +194,10 @@ def _converted(job: Job, work: Work) -> OnDisk[Converted]:
     try:
         converted = by_language(job, work.shards) if work.groups is None else directly(job, work.groups)
     except (BadInput, UsageError):
-        if job.stages.array is None:
+        if not job.stages.share:
             job.workplace.give_up()
         raise
+    if job.stages.share:
+        return converted
     converted.append(Converted(losses=work.losses))
     return converted

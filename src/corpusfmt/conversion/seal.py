@@ -124,6 +124,7 @@ def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of
     card = existing_card(root / CARD)
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw_others(files)
+    workplace.refuse_replaced(files)
     workplace.see(files)
     written = _about(way, root, files, made(), card)
     sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in written.items()}

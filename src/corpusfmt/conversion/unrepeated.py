@@ -17,9 +17,7 @@ from corpusfmt.conversion.stages import Converted, DirectTask, IdentifyTask, ide
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import removed_as_damaged
-from corpusfmt.io.folders import fetch_folder, fetch_folders, send_folder
 from corpusfmt.io.keys import Batch, damaged_runs, repeated_in_batches
-from corpusfmt.io.mirror import discard_object, look
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import BadInput
@@ -31,28 +29,22 @@ def unrepeated(
     """Convert with unique names. Tasks with documents that repeat earlier names run twice."""
     whole = digest(task.fingerprint for task in tasks)
     repeats = job.workplace.state / "repeats" / whole
-    fetch_folder(repeats)
     again = not (repeats / WHOLE).exists()
     if again:
-        look(keys)
         converted = job.converted(tasks, weights)
-        if job.is_shared:
+        if job.stages.share:
             return converted
-        job = job.after_shards
         shutil.rmtree(repeats.parent, ignore_errors=True)
-        fetch_folders(keys / task.id for task in tasks)
         for run in damaged_runs(keys):
             shutil.rmtree(run.parent)  # its task runs again
-            discard_object(run.parent)
             raise removed_as_damaged(run, "it has another checksum")
         if not _find_repeats(job, tasks, keys, repeats):
             return converted
         publish_bytes(repeats / WHOLE, b"")
-        send_folder(repeats)
-    if job.is_shared:
+    if job.stages.share:
         return OnDisk()
     kept = OnDisk(_without(repeats / task.id, whole, task) for task in tasks)
-    return job.after_shards.converted(kept, weights, again=again)
+    return job.converted(kept, weights, again=again)
 
 
 def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:

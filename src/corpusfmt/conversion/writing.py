@@ -102,8 +102,8 @@ def write(
 
 
 def _local(workplace: Workplace) -> Workplace:
-    if workplace.kept is not None:
-        raise UsageError(f"state is `{workplace.kept}`, expected a folder: no other machine has the documents")
+    if workplace.stored:
+        raise UsageError(f"state is `{workplace.stored.place}`, expected a folder: no other machine has the documents")
     return workplace
 
 

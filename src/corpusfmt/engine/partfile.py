@@ -1,150 +1,167 @@
-"""Internal: The file in which one of several processes writes its part of a run: lines of JSON, then a checksum of them.
+"""Internal: The files in which several processes write their parts of a run, of `validate` or of `stats`: written and read alike.
 
-Nothing in such a file is trusted: it may be truncated, damaged, of another run, or made up.
+A part is lines of JSON, so that a large one takes little memory: a header, the records of a command, an end, and a checksum of them.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 import xxhash
-from msgspec import Meta, MsgspecError, Struct, convert, to_builtins
+from msgspec import Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import MOST_SHARDS, Share
+from corpusfmt.engine.run import now
+from corpusfmt.engine.shares import Share
 from corpusfmt.io.paths import printable
-from corpusfmt.io.text import has_too_many_values
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.report.machine import dumped
 from corpusfmt.wording import clipped, plural
 
+_START = b'{"kind":"part",'
+_INPUT = b'{"kind":"input",'
 _PIECE_BYTES = 1 << 19
-_MOST_BYTES_A_LINE = 64 * 1024 * 1024
-_MOST_VALUES_A_LINE = 4_000_000
 _MOST_NAMED = 10
-# What tasks leave in the scratch folder: a folder, perhaps one with a number in it, and a file named for its shard or task.
-_SCRATCH_NAME = r"^[a-z-]+(/[0-9]{1,9})?/[0-9]{9}[0-9a-f-]{0,64}\.[a-z]+\Z"
-#: As `--shard` takes them.
-ShardNumber = Annotated[int, Meta(ge=1, le=MOST_SHARDS)]
-
-
-class Scratch(Struct, frozen=True, forbid_unknown_fields=True):
-    """A piece of a file in the scratch folder, in base64; the pieces of a file follow each other."""
-
-    kind: Literal["scratch"]
-    path: Annotated[str, Meta(pattern=_SCRATCH_NAME)]
-    data: str
-
-    def append_to(self, scratch: Path) -> Path:
-        """Append the piece to its file, and return that. Raises `ValueError` if it is not base64."""
-        target = scratch / self.path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with target.open("ab") as file:
-            file.write(base64.b64decode(self.data, validate=True))
-        return target
 
 
 class PartFile:
-    """Writes the file."""
+    """Writes a part; `schema` names the command, `asked` are the options that all parts of a run have in common."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, schema: str, share: Share, asked: Struct) -> None:
         self._file = file
         self._checksum = xxhash.xxh3_128()
+        tool = {"name": "corpusfmt", "version": VERSION}
+        numbers = {"number": share.number, "of": share.of, "started": now()}
+        self.write({"kind": "part", "schema": schema, "tool": tool, **numbers, "asked": asked})
 
-    def write(self, record: Struct | Json) -> None:
-        """Write a line."""
+    def write(self, record: Json) -> None:
+        """Write a line. Records of kind `input` are found again without reading what is before them."""
         line = dumped(to_builtins(record)).encode() + b"\n"
         self._checksum.update(line)
         self._file.write(line)
 
     def write_scratch(self, scratch: Path) -> None:
-        """Write all files in the scratch folder. Raises `UsageError` for a name that is not read back."""
+        """Write all files in the scratch folder, in pieces that follow each other."""
         for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
             name = path.relative_to(scratch).as_posix()
-            if not re.match(_SCRATCH_NAME, name):
-                raise UsageError(f"a check left `{printable(name)}`, which a part cannot contain: remove --shard")
             with path.open("rb") as file:
                 while piece := file.read(_PIECE_BYTES):
-                    self.write(Scratch("scratch", name, base64.b64encode(piece).decode()))
+                    self.write({"kind": "scratch", "path": name, "data": base64.b64encode(piece).decode()})
 
-    def end(self) -> None:
-        """Write the checksum."""
-        self.write({"kind": "checksum", "xxh3": self._checksum.hexdigest()})
+    def end(self, **said: object) -> None:
+        """Write the end, with what the whole part has to say, and the checksum."""
+        self.write({"kind": "end", **said})
+        self._file.write(dumped({"kind": "checksum", "xxh3": self._checksum.hexdigest()}).encode() + b"\n")
+
+
+class Part(Struct, frozen=True):
+    """A whole part; `inputs` are the offsets of its inputs, in order."""
+
+    path: Path
+    header: Json
+    inputs: list[int]
+    end: Json
+
+    def __str__(self) -> str:
+        return printable(str(self.path))
+
+    def records(self, offset: int) -> Iterator[tuple[int, Json]]:
+        """Yield the records from a line on, each with its offset."""
+        with self.path.open("rb") as file:
+            file.seek(offset)
+            for line in file:
+                yield offset, json.loads(line)
+                offset += len(line)
+
+
+def append_scratch(record: Json, scratch: Path) -> None:
+    """Append a piece to its file in the scratch folder."""
+    target = scratch / record["path"]
+    if scratch.resolve() not in target.resolve().parents:
+        raise UsageError(f"a part has the file {printable(record['path'])}, which leads elsewhere")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with target.open("ab") as file:
+        file.write(base64.b64decode(record["data"]))
 
 
 def positions_of(share: Share, sizes: Sequence[int]) -> list[int]:
     """Return the positions of what a share has: shares take turns at the largest, so that all take as long."""
     largest_first = sorted(range(len(sizes)), key=lambda position: -sizes[position])
-    return sorted(largest_first[share.number - 1 :: share.of])
+    return sorted(share.taken(largest_first))
 
 
-def lines_of(path: Path, offset: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines from one on, each with its offset. Raises `ValueError` for one that is too long."""
+def is_part(path: str) -> bool:
+    """Return whether a file begins like a part."""
+    if not Path(path).is_file():
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(len(_START)) == _START
+
+
+def parts_in(paths: Sequence[str], schema: str, command: str, kind: type[Any]) -> tuple[list[Part], Any]:
+    """Return the parts of one run in files, in order, and what was asked, of a kind.
+
+    Raises `UsageError` for parts that are damaged or do not belong together, `Incomplete` if some are missing.
+    """
+    parts: list[Part] = []
+    asked: Any = None
+    for path in paths:
+        part = _part_at(Path(path), schema, command)
+        own = {"shard": part.header["of"], **part.header.pop("asked")}
+        if parts and (differing := [name for name in own if own[name] != asked[name]]):
+            options = ", ".join(f"`{name.replace('_', '-')}`" for name in differing)
+            raise UsageError(
+                f"{part} and {parts[0]} are of different runs, with other {options}: join the parts of one run"
+            )
+        asked = own
+        parts.append(part)
+    parts.sort(key=lambda part: part.header["number"])
+    _refuse_gaps(parts, asked.pop("shard"))
+    return parts, convert(asked, kind)
+
+
+def _part_at(path: Path, schema: str, command: str) -> Part:
+    if not path.is_file():
+        raise UsageError(f"part {printable(str(path))} is not a file on this machine")
+    checksum, offset = xxhash.xxh3_128(), 0
+    inputs: list[int] = []
+    before = last = b""
     with path.open("rb") as file:
-        file.seek(offset)
-        while line := file.readline(_MOST_BYTES_A_LINE + 1):
-            if len(line) > _MOST_BYTES_A_LINE:
-                raise ValueError("a line is too long")
-            yield offset, line
+        first = file.readline()
+        file.seek(0)
+        for line in file:
+            checksum.update(last)
+            before, last = last, line
+            if line.startswith(_INPUT):
+                inputs.append(offset)
             offset += len(line)
-
-
-def checked_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield all lines but the checksum, each with its offset. Raises `ValueError` at the end if the checksum differs."""
-    checksum = xxhash.xxh3_128()
-    lines = lines_of(path)
-    held = next(lines, (0, b""))
-    for following in lines:
-        checksum.update(held[1])
-        yield held
-        held = following
-    if not held[1].endswith(b"\n") or record_of(held[1]) != {"kind": "checksum", "xxh3": checksum.hexdigest()}:
-        raise ValueError("the checksum differs, or its end is missing")
-
-
-def record_of(line: bytes) -> Json:
-    """Return the record in a line. Raises `ValueError` for one with too many values, or that is no JSON object."""
-    if has_too_many_values(line, _MOST_VALUES_A_LINE):
-        raise ValueError("a line has too many values")
-    return convert(json.loads(line.decode("utf-8")), Json)
-
-
-@contextmanager
-def reading(path: Path, command: str) -> Iterator[None]:
-    """Raise `UsageError` for a part that is not what the command writes."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, OverflowError, RecursionError, StopIteration, MsgspecError) as error:
+    is_whole = last == dumped({"kind": "checksum", "xxh3": checksum.hexdigest()}).encode() + b"\n"
+    if not is_whole or f'"schema":"{schema}"'.encode() not in first:
         raise UsageError(
             f"{printable(str(path))} is damaged, or not a part that `corpusfmt {command} --shard` wrote: run its shard again"
-        ) from error
-
-
-def refuse_other_version(path: Path, version: str) -> None:
-    """Raise `UsageError` for a part that another version wrote."""
-    if version != VERSION:
-        found = clipped(version)
-        raise UsageError(
-            f"{printable(str(path))} is of corpusfmt {found}, this is {VERSION}: join the parts with that version, or run all shards again"
         )
+    header = json.loads(first)
+    if (version := header["tool"]["version"]) != VERSION:
+        raise UsageError(
+            f"{printable(str(path))} is of corpusfmt {clipped(version)}, this is {VERSION}: join the parts with that version, or run all shards again"
+        )
+    return Part(path, header, inputs, json.loads(before))
 
 
-def refuse_gaps(parts: Sequence[tuple[int, Path]], of: int) -> None:
+def _refuse_gaps(parts: Sequence[Part], of: int) -> None:
     """Raise `UsageError` if two parts have one number, `Incomplete` if one is missing; all numbers are 1 to `of`."""
-    for (number, one), (other_number, other) in pairwise(sorted(parts)):
-        if number == other_number:
-            names = f"{printable(str(one))} and {printable(str(other))}"
-            raise UsageError(f"{names} are both part {number} of {of}: name one of them")
-    found = {number for number, _ in parts}
-    if len(found) < of:
-        missing = [str(number) for number in range(1, of + 1) if number not in found]
+    numbers = Counter(part.header["number"] for part in parts)
+    number, times = numbers.most_common(1)[0]
+    if times > 1:
+        one, other, *_ = (part for part in parts if part.header["number"] == number)
+        raise UsageError(f"{one} and {other} are both part {number} of {of}: name one of them")
+    if len(numbers) < of:
+        missing = [str(number) for number in range(1, of + 1) if number not in numbers]
         more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
         raise Incomplete(
             f"{plural(len(missing), 'part')} of {of} missing: {', '.join(missing[:_MOST_NAMED])}{more}; "

@@ -1,57 +1,45 @@
-"""Internal: Parts of a run whose shards several processes check, and how one is written; `engine.merge` joins them.
+"""Internal: Parts of a run of `validate`: how one is written, and how all are read in place of checking the shards.
 
-A part has what the checks of its shards gave, and nothing that the rest of the run decides from it. It is lines of JSON
-(`schemas/report/part.schema.json`), so that a large one is written and read in little memory.
+A part has what the checks of its shards gave, and nothing that the rest of the run decides from it
+(`schemas/report/part.schema.json`). All else is decided as in a run of one process.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal
 
-from msgspec import Meta, Struct, convert, to_builtins
+from msgspec import Struct, convert, to_builtins
+from msgspec.structs import replace
 
-from corpusfmt._version import VERSION
-from corpusfmt.engine.arrays import Share
-from corpusfmt.engine.partfile import PartFile, ShardNumber, positions_of
-from corpusfmt.engine.run import now
-from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
+from corpusfmt.engine.partfile import Part, PartFile, append_scratch, parts_in, positions_of
+from corpusfmt.engine.shares import Share
+from corpusfmt.engine.sharing import Asked, LookedAt, Outcome, Whole, Work
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.ondisk import ByName
+from corpusfmt.io.paths import Entry, printable
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
-from corpusfmt.report.saved import Code, Count, CoverageRecord, FindingRecord
+from corpusfmt.report.saved import Code, CoverageRecord, FindingRecord
 
-_TOOL = {"name": "corpusfmt", "version": VERSION}
-_Sha256 = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
-
-
-class Header(Struct, frozen=True, forbid_unknown_fields=True):
-    """The first line of a part."""
-
-    kind: Literal["part"]
-    schema: Literal["corpusfmt-part/1"]
-    tool: dict[str, str]
-    number: ShardNumber
-    of: ShardNumber
-    started: Annotated[str, Meta(pattern=r"^[0-9TZ:-]{20}\Z")]
-    asked: Asked
+_SCHEMA = "corpusfmt-part/1"
 
 
-class Planned(Struct, frozen=True, forbid_unknown_fields=True):
+class Planned(Struct, frozen=True):
     """What all parts must have found at a path: its format, its shards, and digests of their files and of the rules."""
 
     format: str
     version: str
-    shards: Count
+    shards: int
     files: str
     rules: str
 
@@ -78,35 +66,27 @@ def digest_of_rules(fmt: Format, options: CheckOptions) -> str:
     return hashlib.sha256(dumped([rules, to_builtins(options.grading.profiles), blocked]).encode()).hexdigest()
 
 
-class Input(Struct, frozen=True, forbid_unknown_fields=True):
-    """The line before what a part has of one of the paths, which are counted from 1."""
-
-    kind: Literal["input"]
-    number: Count
-    planned: Planned
+_Counts = list[tuple[Code, str, str, int]]
 
 
-_Counts = list[tuple[Code, str, str, Count]]
-
-
-class Result(Struct, frozen=True, forbid_unknown_fields=True):
+class Result(Struct, frozen=True):
     """What the check of a shard gave; `position` is the shard's among those that are checked, from 0."""
 
     kind: Literal["shard"]
-    position: Count
-    seconds: Annotated[float, Meta(ge=0, le=1e9)]
+    position: int
+    seconds: float
     coverage: CoverageRecord
-    counts: list[tuple[Code, Severity, str, Count]]
+    counts: list[tuple[Code, Severity, str, int]]
     suppressed: _Counts
     regraded: _Counts
     findings: list[FindingRecord]
     passed_over: list[FindingRecord]
     facts: Any
-    read: dict[str, tuple[Count, _Sha256]]
+    read: dict[str, tuple[int, str]]
     looked: dict[str, Looked] = {}
 
     def result(self, fmt: Format) -> ShardResult:
-        """Return the result, as the check gave it. Raises `msgspec.ValidationError` for facts of another type."""
+        """Return the result, as the check gave it."""
         tally = Tally(
             findings=[each.finding for each in self.findings],
             counts=Counter({(code, severity, path): count for code, severity, path, count in self.counts}),
@@ -144,45 +124,19 @@ def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
     }
 
 
-class Columns(Struct, frozen=True, forbid_unknown_fields=True):
-    """The columns of a file, for the check of how it is loaded."""
-
-    kind: Literal["columns"]
-    path: str
-    found: Looked
-
-
-class Hashed(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a release that belongs to no shard."""
-
-    kind: Literal["hashed"]
-    path: str
-    size: Count
-    sha256: _Sha256
-
-
-class End(Struct, frozen=True, forbid_unknown_fields=True):
-    """The line after all results: the bytes read for them, and reason and hint of a limit that ended the part early."""
-
-    kind: Literal["end"]
-    read: Count
-    limit: tuple[str, str] | None
-
-
 class PartWriter(Whole):
     """Writes the part of one process: what the checks of its share of the shards give. Nothing is judged from a share."""
 
     judges = False
 
     def __init__(self, file: BinaryIO, share: Share, asked: Asked) -> None:
-        self._file = PartFile(file)
+        self._file = PartFile(file, _SCHEMA, share, asked)
         self._share = share
         self._number = 0
         self._read = 0
         self._limit: LimitReached | None = None
         # The files of all shards, by whether their shard is checked here.
         self._sharded: dict[str, bool] = {}
-        self._file.write(Header("part", "corpusfmt-part/1", _TOOL, share.number, share.of, now(), asked))
 
     def next_input(self) -> None:
         self._number += 1
@@ -198,7 +152,7 @@ class PartWriter(Whole):
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Write results as they pass."""
-        self._file.write(Input("input", self._number, Planned.of(work)))
+        self._file.write({"kind": "input", "number": self._number, "planned": Planned.of(work)})
         here = self.shards_here(work.shards)
         own = set(here)
         for position, shard in enumerate(work.shards):
@@ -213,15 +167,94 @@ class PartWriter(Whole):
 
     def note(self, found: Looked | FileFacts, path: str) -> None:
         if isinstance(found, FileFacts):
-            self._file.write(Hashed("hashed", path, found.size, found.sha256))
+            self._file.write({"kind": "hashed", "path": path, "size": found.size, "sha256": found.sha256})
         else:
-            self._file.write(Columns("columns", path, found))
+            self._file.write({"kind": "columns", "path": path, "found": found})
 
     def keep(self, scratch: Path, read: int) -> None:
         self._read += read
         self._file.write_scratch(scratch)
 
     def end(self) -> None:
-        """Write the last lines."""
-        self._file.write(End("end", self._read, (self._limit.reason, self._limit.hint) if self._limit else None))
-        self._file.end()
+        """Write the end: the bytes that were read, and reason and hint of a limit that ended the part early."""
+        self._file.end(read=self._read, limit=(self._limit.reason, self._limit.hint) if self._limit else None)
+
+
+class Parts(Whole):
+    """All parts of one run: no shard is checked again, and no file read that they know."""
+
+    def __init__(self, parts: Sequence[Part], asked: Asked) -> None:
+        self._parts = parts
+        self.asked = asked
+        #: When the first of them began.
+        self.started: str = min(part.header["started"] for part in parts)
+        self._number = 0
+        # What is known of files of the present path, apart from the checks of shards.
+        self._columns = LookedAt()
+        self.hashed: dict[str, FileFacts] = {}
+
+    def next_input(self) -> None:
+        self._number += 1
+        self._columns, self.hashed = LookedAt(), {}
+
+    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
+        del shards
+        return ()
+
+    def columns(self, looked: Iterable[tuple[str, Looked]]) -> ByName[Looked]:
+        return ByName(chain(looked, self._columns))
+
+    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
+        """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
+
+        Raises `UsageError` for parts of other files or rules; and after all results `LimitReached`, if a
+        limit ended a part early, or all parts together exceed one.
+        """
+        del checks
+        assert work.options.scratch is not None
+        planned = Planned.of(work)
+        places: dict[int, tuple[Part, int]] = {}
+        for part in self._parts:
+            for position, offset in self._taken(part, planned, work.options.scratch):
+                places[position] = part, offset
+        limit = next((part.end["limit"] for part in self._parts if part.end["limit"]), None)
+        for position, shard in enumerate(work.shards):
+            if position in places:
+                part, offset = places[position]
+                yield shard, convert(next(part.records(offset))[1], Result).result(work.fmt)
+            elif limit is None:
+                raise UsageError(f"no part has a result of {printable(shard.name)}: run all shards again")
+        if limit is not None:
+            raise LimitReached(*limit)
+        work.meter.read += sum(part.end["read"] for part in self._parts)
+        work.meter.limits.check(work.meter.total)
+
+    def _taken(self, part: Part, planned: Planned, scratch: Path) -> Iterator[tuple[int, int]]:
+        """Yield the positions of the shards that a part has results of, each with an offset; take the rest."""
+        if len(part.inputs) < self._number:
+            raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
+        records = part.records(part.inputs[self._number - 1])
+        _refuse_other_plan(part, convert(next(records)[1]["planned"], Planned), planned)
+        for offset, record in records:
+            if record["kind"] == "shard":
+                yield record["position"], offset
+            elif record["kind"] == "scratch":
+                append_scratch(record, scratch)
+            elif record["kind"] == "columns":
+                self._columns.note(record["path"], convert(record["found"], Looked))
+            elif record["kind"] == "hashed":
+                self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
+            else:
+                return
+
+
+def parts_at(paths: Sequence[str]) -> Parts:
+    """Return the parts in files. Raises `UsageError` for those that do not belong together, `Incomplete` if some are missing."""
+    return Parts(*parts_in(paths, _SCHEMA, "validate", Asked))
+
+
+def _refuse_other_plan(part: Part, then: Planned, now: Planned) -> None:
+    if then == now:
+        return
+    what = "rules, or another profile or blocklist" if replace(then, rules=now.rules) == now else "files"
+    raise UsageError(f"{part} is of other {what} than there are now: run all shards again")

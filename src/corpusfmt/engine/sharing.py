@@ -1,14 +1,13 @@
-"""Internal: What one process does of a run of `validate`: all of it, unless it is one of several (`engine.parts`), or joins what
-they did (`engine.merge`). Ordinary runs import neither of these.
+"""Internal: What one process does of a run of `validate`: all of it, unless it is one of several, or joins what they did
+(`engine.parts`, which ordinary runs do not import).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
-from msgspec import Meta, Struct, msgpack
+from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, FieldNames, Format, Shard, ShardResult
@@ -17,56 +16,41 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.loading import Seen
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.ondisk import Blocks, ByName
-from corpusfmt.io.paths import Entry, is_remote, printable
-from corpusfmt.model import UsageError
-from corpusfmt.report.saved import Code, Count
+from corpusfmt.io.paths import Entry
+from corpusfmt.report.saved import Code
 from corpusfmt.rules import Override
 
 #: A checked shard, and what that gave.
 Outcome = tuple[Shard, ShardResult]
 
 _MOST_COLUMNS = 256
-_Positive = Annotated[int, Meta(ge=1, le=2**63 - 1)]
-# No file has a null character in its name, and the system's functions fail on one.
-_FileName = Annotated[str, Meta(pattern=r"^[^\0]*\Z")]
 
 
-class Asked(Struct, frozen=True, forbid_unknown_fields=True):
+class Asked(Struct, frozen=True):
     """What a run checks, and how: the options of `corpusfmt validate` that all parts of a run have in common."""
 
-    paths: Annotated[list[_FileName], Meta(min_length=1)]
+    paths: list[str]
     format: str = "auto"
-    profile: list[_FileName] = []
+    profile: list[str] = []
     data: bool = False
     dedup: bool = False
-    columns: _FileName | None = None
+    columns: str | None = None
     fields: FieldNames = {}
     select: list[str] = []
     ignore: list[str] = []
     overrides: list[Override] = []
     baseline: str = ""
-    known: list[tuple[Code, str, Count]] = []
-    fail_on: Annotated[str, Meta(pattern=r"^(error|warning|never)\Z")] = "error"
+    known: list[tuple[Code, str, int]] = []
+    fail_on: str = "error"
     require_complete: bool = False
-    sample: Annotated[float, Meta(gt=0)] | None = None
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1)] = 0
-    maps: dict[str, _FileName] = {}
+    sample: float | None = None
+    seed: int = 0
+    maps: dict[str, str] = {}
     follow_links: bool = False
-    max_per_rule: _Positive = 10
-    max_line_bytes: _Positive | None = None
+    max_per_rule: int = 10
+    max_line_bytes: int | None = None
     limits: Limits = DEFAULT_LIMITS
-    blocklist: _FileName | None = None
-
-    def refuse_stores(self) -> None:
-        """Raise `UsageError` for options that name a file in a store: a part may be made up, and must cause no request."""
-        files = [
-            *(("profile", each) for each in self.profile),
-            ("columns", self.columns),
-            ("blocklist", self.blocklist),
-        ]
-        for name, path in files:
-            if path is not None and is_remote(path):
-                raise UsageError(f"--{name} is `{printable(path)}`, and parts of a run need a local file: copy it")
+    blocklist: str | None = None
 
 
 class Work(Struct, frozen=True):

@@ -6,6 +6,7 @@ marker has another fingerprint, or whose files are gone, runs again.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -17,26 +18,13 @@ import xxhash
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.engine.arrays import Array, Member
 from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.shares import Share
+from corpusfmt.engine.stored import StoredState
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
-from corpusfmt.io.mirror import (
-    Mirror,
-    discard,
-    fetch,
-    fetch_again,
-    fetch_all,
-    mirrored,
-    mirroring,
-    named,
-    names_in,
-    settle,
-)
 from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
-from corpusfmt.io.outputs import Place
-from corpusfmt.io.paths import PARTIAL_PREFIX
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -95,8 +83,10 @@ class Stages(Struct, frozen=True):
     limits: Limits = UNLIMITED
     #: Bytes read before the stages.
     spent: int = 0
-    #: The array that this process is a member of, or whose results it takes without running any task.
-    array: Member | Array | None = None
+    #: What this process does of the tasks, None for all.
+    share: Share | None = None
+    #: Where the results of tasks are put, too.
+    stored: StoredState | None = None
 
     @property
     def of_own_files(self) -> Stages:
@@ -115,15 +105,18 @@ class Stages(Struct, frozen=True):
         done: Callable[[T], None] = lambda _: None,
         held: int | None = None,
     ) -> OnDisk[R | Died]:
-        """Run the tasks without a valid marker; return all results, in task order.
+        """Run the tasks without a valid marker; return all results, in task order. A shard takes all tasks for its own.
 
         `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
         alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. At most `held`
         results are in memory, or a usual number. Results of other tasks in this stage are removed.
         """
-        self._keep_only(name, tasks)
+        if self.share is None:
+            self._keep_only(name, tasks)
+        else:
+            self.fetch(name, (task.id for task in tasks))
         heaviest: Iterable[int] = range(len(tasks))
-        if self.workers.jobs > 1 or self.array is not None:
+        if self.workers.jobs > 1:
             heaviest = order_of(-weight for weight in weights)
         count = [0, 0]
         total = sum(weights)
@@ -187,16 +180,15 @@ class Stages(Struct, frozen=True):
             for task, result in running.ended(index, results):
                 finished(task, result, resumed=False)
 
-        shared = self._shared(name, unfinished, tasks, lambda: len(running.sent))
         results = run_tasks(
-            partial(_run_mirrored, mirrored(), partial(_run_and_mark, folder, function, kind, self._own_file)),
-            running.noted(_alone(shared) if self.array else _together(shared, self.workers.jobs)),
+            partial(_run_and_mark, folder, self.stored, function),
+            running.noted(_together(unfinished(tasks), self.workers.jobs)),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=landed,
             close=self.workers.release,
             meter=Meter(self.limits, self.spent),
-            shared=self.folder if mirrored() is None else None,
+            shared=self.folder,
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
@@ -204,62 +196,16 @@ class Stages(Struct, frozen=True):
         self._log("stage-end", {"stage": name} | counts)
         return running.started
 
-    def mark(self, name: str, task: StageTask[T], result: object) -> None:
-        """Let the other members of an array know what became of a task that could not write its marker."""
-        if isinstance(self.array, Member):
-            _mark(self.folder / name, task, result)
-
-    @property
-    def _own_file(self) -> Place | None:
-        return self.array.file if isinstance(self.array, Member) else None
-
-    def _shared(
-        self,
-        name: str,
-        unfinished: Callable[[Iterable[StageTask[T] | None]], Iterator[StageTask[T] | None]],
-        tasks: Iterable[StageTask[T] | None],
-        running: Callable[[], int],
-    ) -> Iterator[StageTask[T] | None]:
-        """Yield the tasks that this process is to run: in an array, those that others do not."""
-        if self.array is None:
-            yield from unfinished(tasks)
-            return
-        number = 0
-
-        def counted() -> Iterator[StageTask[T]]:
-            nonlocal number
-            for task in tasks:
-                if task:
-                    number += 1
-                    yield task
-
-        left = ((task.id, task) for task in unfinished(counted()) if task)
-        if isinstance(self.array, Array):
-            if mirrored() is not None:
-                late = [task for _, task in left]
-                fetch_all(self.folder / name, _MARKED, list(map(_marker_name, late)), by_name=True)
-                left = ((task.id, task) for task in unfinished(late) if task)
-            missing = [task_id for task_id, _ in left]
-            if missing:
-                raise self.array.missing(name, number, missing)
-            return
-        yield from self.array.claimed(
-            name,
-            left,
-            lambda asked: [task for task in unfinished(asked) if task],
-            running,
-            self.workers.jobs,
-            lambda ids: fetch_all(self.folder / name, _MARKED, [f"{each}{_MARKED}" for each in ids]),
-        )
+    def fetch(self, name: str, task_ids: Iterable[str]) -> None:
+        """Let the results of tasks that have ended be here, if this process keeps its state elsewhere."""
+        if self.stored:
+            self.stored.fetch(name, task_ids)
 
     def _begun(self, name: str) -> Path:
         """Return the folder of a stage that begins."""
         folder = self.folder / name
         folder.mkdir(parents=True, exist_ok=True)
-        fetch_all(folder, _MARKED)
         self.workers.call()
-        if isinstance(self.array, Member):
-            self.array.begin_renewing()
         self._log("stage-start", {"stage": name})
         self._show(name, Progress(0, 0, 0, 0))
         return folder
@@ -267,18 +213,15 @@ class Stages(Struct, frozen=True):
     def _keep_only(self, name: str, tasks: Sequence[StageTask[Any]]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         folder = self.folder / name
-        fetch_all(folder, _MARKED)
-        found = OnDisk(names_in(folder))
+        found = OnDisk(map(str, _files_in(folder)))
         if not found:
             return
         known = Hashes(each for task in tasks for each in (task.id, f"{task.id} {task.fingerprint}"))
-        for path in map(folder.joinpath, found):
-            if isinstance(self.array, Member) and path.name.startswith(PARTIAL_PREFIX):
-                continue  # another member may be writing it
+        for path in map(Path, found):
             marker = path.with_suffix(_MARKED)
             is_other = path == marker and f"{path.stem} {_fingerprint_in(path)}" not in known
             if path.stem not in known or is_other:
-                discard(path)
+                path.unlink(missing_ok=True)
 
     def _log(self, event: str, facts: Json) -> None:
         if self.log:
@@ -290,12 +233,10 @@ class Stages(Struct, frozen=True):
 
     def files(self, name: str, suffix: str = "") -> Iterator[Path]:
         """Yield the files of a stage whose names end so, in any order: there may be hundreds of thousands."""
-        folder = self.folder / name
-        yield from (folder / each for each in names_in(folder) if each.endswith(suffix))
+        return (path for path in _files_in(self.folder / name) if path.name.endswith(suffix))
 
     def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
         """Yield the fingerprint and result of every marker of a stage."""
-        fetch_all(self.folder / name, _MARKED)
         for path in self.files(name, _MARKED):
             marker = _decoded(path, kind)
             if marker is not None:
@@ -303,17 +244,14 @@ class Stages(Struct, frozen=True):
 
     def has_ended(self, name: str, task: StageTask[Any]) -> bool:
         """Return whether a task has a valid marker."""
-        marker = self.folder / name / _marker_name(task)
-        fetch(marker)
-        return _fingerprint_in(marker) == task.fingerprint
+        return _fingerprint_in(self.folder / name / _marker_name(task)) == task.fingerprint
 
     def result(self, name: str, task_id: str, kind: type[R]) -> R:
         """Return the result of a task that has ended. Raises `Incomplete` if its marker is gone or damaged."""
         path = self.folder / name / f"{task_id}{_MARKED}"
-        fetch(path)
         marker = _decoded(path, kind)
         if marker is None:
-            raise Incomplete(f"{named(path)} is missing or damaged; run the same command again to make it anew")
+            raise Incomplete(f"{path} is missing or damaged; run the same command again to make it anew")
         return marker[1]
 
     def run_whole(
@@ -342,15 +280,10 @@ def _marker_name(task: StageTask[Any]) -> str:
     return f"{task.id}{_MARKED}"
 
 
-def _run_mirrored(mirror: Mirror | None, run: Callable[[StageTask[T]], R], tasks: tuple[StageTask[T], ...]) -> list[R]:
-    if mirror is not None:
-        settle(mirror)
-    with mirroring(mirror):
-        return [run(task) for task in tasks]
-
-
-def _alone(tasks: Iterable[StageTask[T] | None]) -> Iterator[tuple[StageTask[T], ...] | None]:
-    return (None if task is None else (task,) for task in tasks)
+def _files_in(folder: Path) -> Iterator[Path]:
+    if folder.is_dir():
+        with os.scandir(folder) as found:
+            yield from (folder / each.name for each in found)
 
 
 def _together(tasks: Iterable[StageTask[T] | None], jobs: int) -> Iterator[tuple[StageTask[T], ...] | None]:
@@ -372,39 +305,19 @@ def _together(tasks: Iterable[StageTask[T] | None], jobs: int) -> Iterator[tuple
 
 
 def _run_and_mark(
-    folder: Path, function: Callable[[T], R], kind: type[R], member: Place | None, task: StageTask[T]
-) -> R:
-    _refuse_overtaken(member)
-    # The old marker is wrong as soon as the task replaces files, but not if other members of an array rely on it.
-    marker = folder / _marker_name(task)
-    fetch(marker)
-    if member is None or _fingerprint_in(marker) != task.fingerprint:
-        discard(marker)
-    try:
+    folder: Path, stored: StoredState | None, function: Callable[[T], R], tasks: tuple[StageTask[T], ...]
+) -> list[R]:
+    results = []
+    for task in tasks:
+        # The old marker is wrong as soon as the task replaces files.
+        marker = folder / _marker_name(task)
+        marker.unlink(missing_ok=True)
         result = function(task.argument)
-    except Incomplete:
-        # Another member may have ended the task meanwhile, and removed what the task reads.
-        fetch(marker)
-        found = None if member is None else _decoded(marker, kind)
-        if found is None or found[0] != task.fingerprint:
-            raise
-        return found[1]
-    _refuse_overtaken(member)
-    _mark(folder, task, result)
-    return result
-
-
-def _mark(folder: Path, task: StageTask[Any], result: object) -> None:
-    marker = msgspec.json.encode(_Marker.of(task.fingerprint, result))
-    publish_bytes(folder / _marker_name(task), marker, sync="none")
-
-
-def _refuse_overtaken(member: Place | None) -> None:
-    """Raise `Incomplete` if this process stood still for so long that others took it for dead, and ended the run."""
-    mirror = mirrored()
-    signs = [sign for sign in (member, None if mirror is None else mirror.presence) if sign is not None]
-    if not all(sign.is_file() for sign in signs):
-        raise Incomplete("this process stood still for so long that others took it for dead and finished the run")
+        publish_bytes(marker, msgspec.json.encode(_Marker.of(task.fingerprint, result)), sync="none")
+        if stored:
+            stored.put(folder.name, task.id)
+        results.append(result)
+    return results
 
 
 class _Running(Generic[T]):
@@ -450,18 +363,12 @@ def _with_results(
     for task in tasks:
         path = folder / _marker_name(task) if task else None
         marker = _decoded(path, kind) if path else None
-        found = marker[1] if marker and task and marker[0] == task.fingerprint else None
-        if path and found is None:
-            fetch_again(path)
-        yield task, found
+        yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
 
 
 def is_damaged(path: Path) -> bool:
     """Return whether a file has the name of a marker, and not what was written of one."""
-    if path.suffix != _MARKED:
-        return False
-    fetch(path)
-    return _decoded(path, msgspec.Raw) is None
+    return path.suffix == _MARKED and _decoded(path, msgspec.Raw) is None
 
 
 def _fingerprint_in(path: Path) -> str | None:

@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import os
 import random
 import shutil
 import socket
+import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Self
 
 import msgspec
 import xxhash
-from msgspec import Struct
-from msgspec.structs import replace
+from msgspec import Struct, field
 
-from corpusfmt.engine.arrays import Array, Member, Missing, Share
 from corpusfmt.engine.executors import placed
-from corpusfmt.engine.lease import LEASE_SECONDS, leased
+from corpusfmt.engine.shares import Share
+from corpusfmt.engine.stored import StoredState, aside_of
 from corpusfmt.io.compress import FileFacts
+from corpusfmt.io.digests import facts_of
 from corpusfmt.io.lock import locked
-from corpusfmt.io.mirror import Mirror, at_the_same_time, local_copies, mirroring, new_folder
 from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import STATE, printable
+from corpusfmt.io.paths import STATE, entry_of, printable
 from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
 from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
+from corpusfmt.wording import plural
 
 #: Folder in the state for the output of the user's command.
 DOWNLOADS = "fetched"
@@ -39,180 +41,179 @@ _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
 _APART = "; shards of one run need one --state, in a folder that all of them see"
 # Stores that lack a request to put an object only if there is none, or are in the memory of one process.
 _WITHOUT_CLAIMS = frozenset({"hf", "memory"})
-# A member replaces another plan, and a run ends, in less time.
-_LOCKED_SECONDS = 10.0
-_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.2, 10.0
-# A run that was killed a moment ago counts as being at work for a minute.
-_DEAD_SECONDS = 1.2 * LEASE_SECONDS
-_LOCK = "lock"
-# How late a store may list an object, and how often to look for such.
-_LATE_SECONDS, _MOST_LOOKS = 2.0, 10
-# The mark of a run that has nothing left to do but to remove its state.
-_ENDED = b"ended"
-_BEFORE_A_MARK = {STATE, _LOCK, "array", "claim"}
+# Another shard may be replacing the plan.
+_ATTEMPTS, _PAUSE_SECONDS = 50, 0.2
+_KEPT = frozenset({"run", "claim", "owner", "plan", "tasks"})
 
 
 def digest(*parts: object) -> str:
     """Return the SHA-256 of plain data, as a fingerprint; an iterator counts as a list of what it yields."""
-    found = hashlib.sha256()
-    for piece in _encoded(parts):
-        found.update(piece)
-    return found.hexdigest()
-
-
-def _encoded(parts: Iterable[object]) -> Iterator[bytes]:
-    before = b"["
-    for part in parts:
-        yield before
-        if isinstance(part, Iterator):
-            yield from _encoded(part)
-        else:
-            yield msgspec.json.encode(part)
-        before = b","
-    yield b"]" if before == b"," else b"[]"
+    return hashlib.sha256(msgspec.json.encode(parts, enc_hook=list)).hexdigest()
 
 
 class Workplace(Struct, frozen=True):
     """A destination, and the local folder with the state of its run; only a run of the same `identity` may resume it.
 
-    `kept` is the prefix of a store that has the state, if there is one; then the folder belongs to this process, and has
-    what it needs of that (`io.mirror`). `member` is the name of this process, if others work here at the same time.
+    `stored` is where the state is if it is in a store; then the folder belongs to this process. `run` is a name that no other
+    process has.
     """
 
     destination: Place
     identity: str
     state: Path
-    kept: StorePath | None = None
-    member: str = ""
+    stored: StoredState | None = None
+    run: str = field(default_factory=lambda: os.urandom(4).hex())
 
     @classmethod
     def at(cls, destination: Place, identity: str, state: str | Path | None = None) -> Self:
         """Return the workplace of a destination; `state` is as for `state_of`."""
-        found = state_of(destination, state)
-        if isinstance(found, StorePath):
-            return cls(destination, identity, new_folder(), found)
-        return cls(destination, identity, found)
+        board = state_of(destination, state)
+        if isinstance(board, StorePath):
+            folder = Path(tempfile.gettempdir(), f"corpusfmt-state-{os.urandom(8).hex()}")
+            run = os.urandom(4).hex()
+            return cls(destination, identity, folder, StoredState(board, folder, run), run)
+        return cls(destination, identity, board)
 
     @staticmethod
     def is_unfinished(destination: Place, state: str | Path | None = None) -> bool:
         """Return whether there is an unfinished run of a destination."""
-        return _is_begun(state_of(destination, state))
+        with _before_work():
+            return (state_of(destination, state) / "run").is_file()
 
     @property
     def is_begun(self) -> bool:
         """Whether a run has begun here, and has not ended."""
-        return _is_begun(self._board)
+        return self._mark.is_file()
+
+    def entered(self, plan: str, share: Share | None, *, finish: bool) -> AbstractContextManager[None]:
+        """Enter for a share of a run, for the rest of it, or for all; what the shards of a run do is its `plan`."""
+        return self.claimed(plan if finish else None) if share is None else self._beside_others(plan)
 
     @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Lock a new or empty folder, or one with an unfinished run of the same identity.
+    def claimed(self, finished: str | None = None) -> Iterator[None]:
+        """Lock a new or empty folder, or one with an unfinished run of the same identity, or with the plan to be `finished`.
 
         Raises `UsageError` for any other folder, and for one in use by another run.
         """
         self._refuse_foreign()
-        with self._held(wait=_DEAD_SECONDS) as mine:
-            if not mine:
+        if finished is not None:
+            self._refuse_other_plan(finished)
+        with self._folder(), locked(self.state / "lock") as mine:
+            if mine is False:
                 raise UsageError(_in_use("another run is", self.destination))
+            is_unlocked = mine is None or self.stored is not None
+            if is_unlocked:
+                logging.getLogger("corpusfmt").warning(
+                    "%s has no locks, and nothing keeps a second run out of %s: of two, the one that begins last goes on",
+                    printable(str(self._board)),
+                    printable(str(self.destination)),
+                )
             # The other run may just have ended.
             self._refuse_foreign()
-            resumes = self._mark.is_file()
+            resumes = self.is_begun
             self._mark_own()
             self._claim(resumes=resumes)
+            publish_bytes(self._owner, self._name(is_unlocked=is_unlocked))
+            if self.stored:
+                self.stored.fetch_all()
+            if mine:
+                self._sweep()
             yield
-        if os.name == "nt" and self.kept is None and not self._mark.is_file():
+        if os.name == "nt" and not self.is_begun:
             # Open files cannot be removed there: the lock is left.
             shutil.rmtree(self.state, ignore_errors=True)
 
     @contextmanager
-    def entered(self, share: Share | None, plan: str) -> Iterator[Member | Array | None]:
-        """Like `claimed`; a shard shares the folder with others of the same `plan`.
-
-        Raises `Missing` for a run that is to seal what shards have made, while they are at work.
-        """
-        if share is None:
-            with self.claimed():
-                yield None
-            return
+    def _beside_others(self, plan: str) -> Iterator[None]:
+        """Like `claimed`, for a shard: others of the same plan may be at work."""
         if isinstance(self.destination, StorePath) and self.destination.scheme in _WITHOUT_CLAIMS:
             raise UsageError(
                 f"{self.destination} is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"
             )
-        array = Array(self._board / "array", plan)
-        with self._beside(array, share) if share.number else self._after(array) as found:
-            yield found
+        lock = self.state / "lock"
+        with self._folder():
+            for _ in range(_ATTEMPTS):
+                self._refuse_foreign()
+                with locked(lock, shared=True) as mine:
+                    if mine is not False:
+                        create_bytes(self._board / "plan", plan.encode())
+                    if mine is not False and (self._board / "plan").read_bytes() == plan.encode():
+                        self._mark_own()
+                        self._claim(resumes=True, cause=_APART)
+                        yield
+                        return
+                if self.stored:
+                    break  # nobody knows who is at work
+                with locked(lock) as alone:
+                    if alone is not False:
+                        publish_bytes(self._board / "plan", plan.encode())
+                        continue
+                time.sleep(_PAUSE_SECONDS * random.uniform(0.5, 1.0))
+        if self.stored:
+            raise UsageError(
+                f"{self.stored.place} contains a run of shards of other inputs or options: "
+                "run the same command without --shard, or choose another --state"
+            )
+        who = "another run is" if mine is False else "shards of other inputs or options are"
+        raise UsageError(_in_use(who, self.destination))
+
+    def _refuse_other_plan(self, plan: str) -> None:
+        """Raise an error unless shards of this plan have begun."""
+        try:
+            found = (self._board / "plan").read_bytes()
+        except FileNotFoundError:
+            raise Incomplete(f"no shard has begun to write to {self.destination}") from None
+        if found != plan.encode():
+            raise UsageError(
+                f"{self.destination} contains a run of other inputs or options: finish it "
+                "with those, remove it, or choose another folder"
+            )
 
     @contextmanager
-    def _beside(self, array: Array, share: Share) -> Iterator[Member]:
-        ends = time.monotonic() + max(_LOCKED_SECONDS, share.wait)
-        pause = _PAUSE_SECONDS
-        while True:
-            self._refuse_foreign()
-            if self.kept is not None:  # where many would need long to be alone one after the other
-                create_bytes(array.plan_file, array.plan.encode())
-            with self._held(shared=True) as mine:
-                if mine and array.is_planned():
-                    self._mark_own()
-                    self._claim(resumes=True, cause=_APART)
-                    with Member(array, share) as member:
-                        yield member
-                    return
-            with self._held() as alone:
-                # Some file systems have no locks, or only those of one machine.
-                if alone and not array.living():
-                    publish_bytes(array.plan_file, array.plan.encode())
-                    continue
-            if time.monotonic() >= ends:
-                who = "an array of other inputs or options is" if mine else "another run is"
-                raise UsageError(_in_use(who, self.destination))
-            time.sleep(pause * random.uniform(0.5, 1.0))
-            pause = pause if self.kept is None else min(2 * pause, _LONGEST_PAUSE_SECONDS)
+    def _folder(self) -> Iterator[None]:
+        """Have the local folder of a state in a store as long as this process needs it."""
+        try:
+            if self.stored:
+                self.state.mkdir(mode=0o700)
+            yield
+        finally:
+            if self.stored:
+                shutil.rmtree(self.state, ignore_errors=True)
 
-    @contextmanager
-    def _after(self, array: Array) -> Iterator[Array]:
-        if not self.is_begun:
-            raise Missing(f"no shard has begun to write to {self.destination}")
-        with self._held() as mine:
-            living = array.living()
-            if not mine or living:
-                who = f"shards are at work in {self.destination}: {', '.join(living)}; wait for them"
-                if not living:
-                    who = f"another process, perhaps also with --finish, is at work in {self.destination}; wait for it"
-                raise Missing(f"{who}, or add --wait SECONDS")
-            if not array.is_planned():
-                raise UsageError(
-                    f"{self.destination} contains a run of other inputs or options, or one without shards: finish it "
-                    "with those, remove it, or choose another folder"
-                )
-            self._refuse_foreign()
-            self._claim(resumes=True, cause=_APART)
-            yield array
-
-    def of(self, array: Member | Array | None) -> Workplace:
-        """Return the workplace of a member of an array."""
-        return replace(self, member=array.name) if isinstance(array, Member) else self
-
-    @contextmanager
-    def _held(self, *, shared: bool = False, wait: float = 0.0) -> Iterator[bool]:
-        """Lock the state, if that is possible, in a store within `wait` seconds; provide whether it was."""
-        if self.kept is None:
-            with locked(self.state / "lock", shared=shared) as mine:
-                yield mine
-            return
-        with (
-            local_copies(self.state),
-            leased(self.kept / _LOCK, shared=shared, wait=wait) as sign,
-            mirroring(Mirror(self.state, self.kept, sign) if sign else None),
-        ):
-            yield sign is not None
+    def _sweep(self) -> None:
+        """Remove what killed runs were writing; what they have published stays noted."""
+        asides = list(self._asides())
+        note_published(self.state, chain.from_iterable(map(published, asides)))
+        for each in asides:
+            shutil.rmtree(each, ignore_errors=True)
 
     @property
     def _board(self) -> Place:
         """Where all processes see the same."""
-        return self.kept or self.state
+        return self.stored.place if self.stored else self.state
 
     @property
     def _mark(self) -> Place:
         return self._board / "run"
+
+    @property
+    def _owner(self) -> Place:
+        return self._board / "owner"
+
+    def _name(self, *, is_unlocked: bool) -> bytes:
+        return f"{self.run}{' without a lock' if is_unlocked else ''}".encode()
+
+    def _refuse_overtaken(self) -> bool:
+        """Return whether this run has a lock. Raises `Incomplete` if not, and another run has begun since."""
+        try:
+            owner = self._owner.read_bytes()
+        except FileNotFoundError:
+            owner = b""
+        if owner == self._name(is_unlocked=False):
+            return True
+        if owner != self._name(is_unlocked=True):
+            raise Incomplete(f"another run has begun to write to {self.destination}, which goes on: this one has ended")
+        return False
 
     def _claim(self, *, resumes: bool, cause: str = "") -> None:
         """Put an object in a store that keeps runs elsewhere away, and shows that this one may write there."""
@@ -225,7 +226,7 @@ class Workplace(Struct, frozen=True):
             place.probe()
             is_new = not own.is_file()
             if is_new:
-                mine = _Claim("" if self.kept else socket.gethostname(), str(self._board), os.urandom(16).hex())
+                mine = _Claim("" if self.stored else socket.gethostname(), str(self._board), os.urandom(16).hex())
                 create_bytes(own, msgspec.json.encode(mine))
             refusal: CorpusfmtError | None = None
             if not claim.create(own.read_bytes()):
@@ -244,8 +245,8 @@ class Workplace(Struct, frozen=True):
             raise refusal
 
     def _refuse_foreign(self) -> None:
-        if self.kept is not None:
-            _refuse_foreign_state(self.kept)
+        if self.stored:
+            _refuse_foreign_state(self.stored.place)
         if isinstance(self.destination, StorePath):
             self._refuse_foreign_objects(self.destination)
             return
@@ -275,24 +276,21 @@ class Workplace(Struct, frozen=True):
             raise UsageError(f"{place} is not empty: remove what is there or choose another place")
 
     def _mark_own(self) -> None:
-        mine = self.identity if self.kept is None else digest(self.identity, str(self.destination))
+        mine = digest(self.identity, str(self.destination)) if self.stored else self.identity
         found = self._mark.read_bytes() if self._mark.is_file() else b""
         # A damaged mark is made anew: what other runs have left is known by its markers and lists.
         if not _is_mark(found):
             publish_bytes(self._mark, _mark_of(mine.encode()))
         elif found != _mark_of(mine.encode()):
-            place, other = (self.kept, "another destination, or ") if self.kept else (self.destination, "")
+            place, other = (self._board, "another destination, or ") if self.stored else (self.destination, "")
             raise UsageError(
                 f"{place} contains an unfinished run of {other}other inputs or settings: "
                 "finish it with those, remove it, or choose another folder"
             )
 
     def aside(self, name: str) -> Path:
-        """Return an empty folder for the unfinished files of one task."""
-        folder = self.state / "aside" / (f"{name}.{self.member}" if self.member else name)
-        note_published(self.state, published(folder))
-        shutil.rmtree(folder, ignore_errors=True)
-        return folder
+        """Return the folder for the unfinished files of one task of this run."""
+        return aside_of(self.state, name, self.run)
 
     def published(self) -> Iterator[str]:
         """Yield the POSIX paths below the destination that runs have published, even if since removed, in any order."""
@@ -316,6 +314,7 @@ class Workplace(Struct, frozen=True):
 
     def withdraw(self, paths: Iterable[str]) -> None:
         """Remove files below the destination, and folders that become empty."""
+        self._refuse_overtaken()
         for path in paths:
             target = self.destination / path
             if isinstance(target, StorePath):
@@ -323,13 +322,35 @@ class Workplace(Struct, frozen=True):
             else:
                 _remove(target, Path(str(self.destination)))
 
+    def refuse_replaced(self, files: ByName[FileFacts]) -> None:
+        """Raise `Incomplete` if files are not what this run wrote, because another run that no lock kept out has replaced them.
+
+        These are removed, so that they are made anew. An object in a store was put whole, and is not read again.
+        """
+        root = self.destination
+        if self._refuse_overtaken() or isinstance(root, StorePath):
+            return
+        wrong = [
+            path
+            for path, facts in files.items()
+            if facts_of(entry_of(str(root / path))) != FileFacts(facts.size, facts.sha256)
+        ]
+        self.withdraw(wrong)
+        if wrong:
+            raise Incomplete(
+                f"another run has replaced {plural(len(wrong), 'file')}, like {root / wrong[0]}: "
+                "end it, then run the same command again to make them anew"
+            )
+
     def see(self, paths: Collection[str]) -> None:
         """Wait until a store lists files below the destination, before anything is decided by a listing."""
         if isinstance(self.destination, StorePath):
             self.destination.see(paths)
 
     def give_up(self) -> None:
-        """Give the destination back if this run failed before it stored anything there."""
+        """Give the destination back if this run failed before it stored anything there; what shards have made stays."""
+        if (self._board / "plan").is_file():
+            return
         if isinstance(self.destination, StorePath):
             if self.destination.names() <= {STATE}:
                 self.release()
@@ -338,32 +359,15 @@ class Workplace(Struct, frozen=True):
 
     def release(self) -> None:
         """Remove the state: all files under final names are complete."""
+        self._refuse_overtaken()
         if isinstance(self.destination, StorePath):
             (self.destination / STATE / "run").remove()
-        if self.kept is not None:
-            (self.kept / "run").write_bytes(_ENDED)
         self._clear()
 
     def _clear(self) -> None:
-        if self.kept is not None:
-            _remove_state(self.kept)
-            return
-        for folder in self.state.iterdir():
-            if folder.is_dir():
-                _empty(folder)
+        if self.stored:
+            self.stored.remove()
         shutil.rmtree(self.state)
-
-
-def _empty(folder: str | Path) -> None:
-    """Remove what is in a folder one by one: `rmtree` would list hundreds of thousands first."""
-    with os.scandir(folder) as found:
-        for each in found:
-            if not each.is_dir(follow_symlinks=False):
-                os.unlink(each.path)  # noqa: PTH108 - a `Path` for each would take as long
-            else:
-                _empty(each.path)
-                with suppress(OSError):  # a listing may miss names while others are removed
-                    os.rmdir(each.path)  # noqa: PTH106
 
 
 def _mark_of(identity: bytes) -> bytes:
@@ -395,39 +399,12 @@ def destination_at(path: str | Path, what: str, engine: str | None) -> Place:
     return Path(placed(engine, place))
 
 
-def _is_begun(board: Place) -> bool:
-    """Return whether there is the mark of a run; what one has left that had ended, but not yet removed its state, is removed."""
-    mark = board / "run"
-    if not isinstance(board, StorePath):
-        return mark.is_file()
-    with _before_work():
-        try:
-            if mark.read_bytes() != _ENDED:
-                return True
-        except FileNotFoundError:
-            return False
-    _remove_state(board)
-    return False
-
-
-def _remove_state(kept: StorePath) -> None:
-    """Remove all objects of a state, its mark last. What was put a moment ago may be listed late."""
-    for pause in (0.0, *[_LATE_SECONDS] * _MOST_LOOKS):
-        time.sleep(pause)
-        paths = [path for path in kept.paths() if path != "run"]
-        at_the_same_time(lambda path: (kept / path).remove(), paths)
-        if pause and not paths:
-            break
-    (kept / "run").remove()
-
-
-def _refuse_foreign_state(kept: StorePath) -> None:
+def _refuse_foreign_state(store: StorePath) -> None:
     """Raise `UsageError` for a prefix that cannot have the state of a run, because it cannot be written to or is not empty."""
-    kept.probe()
+    store.probe()
     with _before_work():
-        # A run may begin or end between two looks.
-        if not kept.names() <= _BEFORE_A_MARK and not _is_begun(kept) and not kept.names() <= _BEFORE_A_MARK:
-            raise UsageError(f"--state is {kept}, which is not empty: choose a prefix without objects")
+        if not store.names() - {STATE} <= _KEPT:
+            raise UsageError(f"--state is {store}, which is not empty: choose a prefix without objects")
 
 
 @contextmanager
@@ -474,6 +451,10 @@ def jobs_for(destination: Place, jobs: int | None, engine: str | None, state: st
     """Return the number of workers asked for. Raises `UsageError` if they could not write to the destination or state."""
     places = [place for place in (destination, state_of(destination, state)) if isinstance(place, StorePath)]
     for place in places:
+        if engine not in {None, "serial", "processes"} and place != destination:
+            raise UsageError(
+                f"--state is {place}, and workers of {engine} need a folder that all of them see: name one, or remove --engine"
+            )
         if place.scheme == "memory":
             if (jobs or 1) > 1 or engine not in {None, "serial"}:
                 raise UsageError(f"{place} is in the memory of this process, where workers cannot write: use one job")

@@ -22,7 +22,6 @@ from typing import BinaryIO, Self
 
 import xxhash
 
-from corpusfmt.io.mirror import discard, exists, fetch, named, object_of
 from corpusfmt.model import Incomplete
 
 _MAGIC = b"CFMTBOX3"
@@ -48,12 +47,11 @@ def _hashes(data: bytes | memoryview) -> bytes:
 
 def removed_as_damaged(path: Path, reason: str) -> Incomplete:
     """Remove a file of an unfinished run, so that the next run recreates it, and return the error."""
-    name = named(path)
     try:
-        discard(path)
+        path.unlink(missing_ok=True)
     except OSError:  # Windows keeps files that are open
-        return Incomplete(f"{name} is damaged ({reason}); remove it and run the same command again to make it anew")
-    return Incomplete(f"{name} was damaged ({reason}) and has been removed; run the same command again to make it anew")
+        return Incomplete(f"{path} is damaged ({reason}); remove it and run the same command again to make it anew")
+    return Incomplete(f"{path} was damaged ({reason}) and has been removed; run the same command again to make it anew")
 
 
 class ContainerWriter:
@@ -113,12 +111,11 @@ class Container:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        fetch(path)
         try:
             with path.open("rb") as file:
                 self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except FileNotFoundError as error:
-            raise Incomplete(f"{named(path)} is missing; run the same command again to make it anew") from error
+            raise Incomplete(f"{path} is missing; run the same command again to make it anew") from error
         except ValueError as error:
             raise self.damaged("it is empty") from error
         self._data = memoryview(self._map)
@@ -191,12 +188,7 @@ class Container:
 
 
 def is_container(path: Path) -> bool:
-    """Return whether a file is a container with a valid end; sections are not read. A damaged one is removed.
-
-    One that is in a store, too, is not fetched for this: a damaged one will be removed by whoever reads it.
-    """
-    if object_of(path) is not None:
-        return exists(path)
+    """Return whether a file is a container with a valid end; sections are not read. A damaged one is removed."""
     try:
         with Container(path):
             return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import groupby, pairwise
@@ -55,20 +55,11 @@ _FEW_TO_SEARCH = 1 << 19
 
 
 class FewKeys(Struct, frozen=True):
-    """The hashes of the keys of a small shard and their rows: arrays of 64-bit integers, as bytes, in memory until a run ends.
-
-    Raises `ValueError` if they are none: parts of a report may be forged.
-    """
+    """The hashes of the keys of a small shard and their rows: arrays of 64-bit integers, as bytes, in memory until a run ends."""
 
     shard: int
     hashes: bytes
     rows: bytes
-
-    def __post_init__(self) -> None:
-        if len(self.hashes) != len(self.rows) or len(self.hashes) % 8:
-            raise ValueError("expected arrays of 64-bit integers")
-        if max(memoryview(self.rows).cast("Q"), default=0) >> ROW_BITS:
-            raise ValueError("expected rows of a shard")
 
 
 class KeyWriter:
@@ -145,19 +136,6 @@ def damaged_runs(folder: Path) -> Iterator[Path]:
     for run in map(Path, _runs_in([folder])):
         if xxhash.xxh3_64_hexdigest(run.read_bytes()) != run.stem.rpartition("-")[2]:
             yield run
-
-
-def refuse_unsound(runs: Iterable[Path], shards: Container[int]) -> None:
-    """Raise `ValueError` for a run that no writer of these shards can have made."""
-    for run in runs:
-        shard, size = int(run.name.partition("-")[0]), run.stat().st_size
-        if shard not in shards or not size or size % _PAIR_BYTES:
-            raise ValueError(f"{run.name} is not a run of a shard")
-        hashes, positions = _columns(run)
-        for first in range(0, len(hashes), _RUN_KEYS):
-            part = slice(first, first + _RUN_KEYS + 1)
-            if (hashes[part][1:] < hashes[part][:-1]).any() or (positions[part] >> ROW_BITS != shard).any():
-                raise ValueError(f"{run.name} is not sorted, or of another shard")
 
 
 def _sorted_pairs(hashes: array[int], positions: array[int]) -> memoryview:

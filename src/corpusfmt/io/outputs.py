@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import re
 from collections.abc import Collection
-from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
@@ -106,18 +105,6 @@ class StorePath(Struct, frozen=True):
         except OSError as error:
             raise self._failure("list", error) from error
         return {name[len(place) :].strip("/") for name in found}
-
-    def modified(self) -> float | None:
-        """Return when the object was put, by the store's clock, in seconds; None if there is none."""
-        store, place = self._store()
-        try:
-            store.invalidate_cache()
-            put_at: datetime = store.modified(place)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._failure("read", error) from error
-        return put_at.timestamp()
 
     def paths(self) -> list[str]:
         """Return the paths of all objects below this prefix."""

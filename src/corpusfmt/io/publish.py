@@ -23,7 +23,6 @@ import xxhash
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.hashing import sha256
 from corpusfmt.io.lock import locked
-from corpusfmt.io.mirror import at_the_same_time, mirrored, object_of, send
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url, partial_name
 from corpusfmt.io.replaced import note_output
@@ -76,8 +75,6 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
             partial.replace(target)
         if sync == "all":
             _sync_directory(target.parent)
-        else:
-            send(target)
     except BaseException:
         partial.unlink(missing_ok=True)
         raise
@@ -279,18 +276,14 @@ def publish_all(moves: Mapping[Path, Place], *, aside: Path) -> None:
 def note_published(aside: Path, targets: Iterable[Place]) -> None:
     """Record targets in the list of a folder, local ones relative to it, so that all may be moved together.
 
-    Each call records its targets twice, so that damage in one place loses none. If the folder is in a store, too, the list
-    consists of one object for each call.
+    Each call records its targets twice, so that damage in one place loses none.
     """
     paths = [
         os.fsencode(target.url if isinstance(target, StorePath) else os.path.relpath(target, aside))
         for target in targets
     ]
     names = b"".join(_checksum(path) + path + b"\0" for path in paths) * 2
-    mirror = mirrored()
-    if names and mirror is not None and object_of(aside) is not None:
-        (mirror.store / PUBLISHED / _checksum(names).decode()).write_bytes(names)
-    elif names:
+    if names:
         with writing(aside / PUBLISHED), (aside / PUBLISHED).open("ab") as file:
             file.write(names)
             file.flush()
@@ -302,9 +295,8 @@ def published(aside: Path) -> list[Place]:
 
     Raises `Incomplete` if the list is damaged in several places: stale files would stay in a corpus.
     """
-    place = object_of(aside / PUBLISHED)
     try:
-        data = (aside / PUBLISHED).read_bytes() if place is None else _joined_notes(place)
+        data = (aside / PUBLISHED).read_bytes()
     except FileNotFoundError:
         return []
     # The last note is empty, or the part of one that a killed run has left.
@@ -313,14 +305,10 @@ def published(aside: Path) -> list[Place]:
     # A changed byte damages one note, or makes it two; its other copy has what it said.
     if damaged and damaged[-1] - damaged[0] > 1:
         raise Incomplete(
-            f"{place or aside / PUBLISHED} is damaged in several places; remove the output folder and run the same command again"
+            f"{aside / PUBLISHED} is damaged in several places; remove the output folder and run the same command again"
         )
     paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(notes) if _is_note(note))
     return [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
-
-
-def _joined_notes(place: StorePath) -> bytes:
-    return b"".join(at_the_same_time(lambda name: (place / name).read_bytes(), sorted(place.names() - {""})))
 
 
 def _is_note(note: bytes) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,14 +22,13 @@ CODE_FORMAT = 12
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a build; `model` is the path as given. `loaded` is called once the model is in a file that shards share."""
+    """The choices of a build; `model` is the path as given."""
 
     recipe: Recipe
     addresses: AddressFilter
     classifier: Classifier
     model: str | None
     steps: tuple[StepCode, ...] = ()
-    loaded: Callable[[], None] = lambda: None
 
     @cached_property
     def fingerprint(self) -> str:

@@ -10,6 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.executors import available_processors
+from corpusfmt.engine.shares import Share
 from corpusfmt.formats import refuse_barred
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.io.paths import entry_of
@@ -103,8 +104,8 @@ class Sourcing(Struct, frozen=True):
         if alone := [name for name, value in asked.items() if value]:
             raise UsageError(f"{sharing} cannot share {alone[0]}: remove it, and name inputs that all machines see")
 
-    def supply(self, given: Sequence[str], jobs: int | None, *, resuming: bool) -> Supply:
-        """Return the supply of inputs; a resumed run may have deleted some. Raises `UsageError`."""
+    def supply(self, given: Sequence[str], jobs: int | None, share: Share | None = None, *, resuming: bool) -> Supply:
+        """Return the supply of inputs, or of a share; a resumed run may have deleted some. Raises `UsageError`."""
         if self.watch_until and self.watch is None:
             raise UsageError("--watch-until needs --watch DIR")
         if self.fetch_ahead and self.fetch_command is None:
@@ -129,7 +130,7 @@ class Sourcing(Struct, frozen=True):
             return Fetched(list(lines), self.fetch_command, self.fetch_ahead or 2 * (jobs or available_processors()))
         some_gone = resuming and self.delete_input
         inputs = inputs_named(given, self.base, some_gone=some_gone, follow_links=self.follow_links)
-        return Listed(inputs, self.delete_input)
+        return Listed(inputs, self.delete_input, share)
 
 
 #: The defaults.

@@ -15,7 +15,6 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.mirror import exists
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
@@ -153,7 +152,7 @@ def lost_containers(run: Run, usable: Usable) -> Iterator[str]:
     """Yield the names of containers that are neither there nor in a joined one of an earlier run."""
     sizes = Division.of(run.recipe, usable.number, {}).groups or [usable.number]
     for task in _joining(run, usable, sizes):
-        gone = [name for name in task.argument.names if not exists(task.argument.folder / name)]
+        gone = [name for name in task.argument.names if not (task.argument.folder / name).exists()]
         if gone and not (run.stages.has_ended("compact", task) and is_container(task.argument.compacted)):
             yield from gone
 

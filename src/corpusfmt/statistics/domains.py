@@ -125,16 +125,6 @@ def domains_in(folder: Path, documents: int, listed: Place | None = None) -> Dom
     return found
 
 
-def refuse_unsound_domains(runs: Iterable[Path]) -> None:
-    """Raise `ValueError` for a run that no writer can have made."""
-    for run in runs:
-        before = ""
-        for domain, documents, size in _read(run):
-            if not before < domain or documents < 1 or size < 0:
-                raise ValueError(f"{run.name} is not sorted, or has impossible numbers")
-            before = domain
-
-
 def merged_domains(parts: Sequence[Domains]) -> Domains:
     """Return the domains of all parts, each of which lists all of its own, by the same list."""
     counts: dict[str, Row] = {}

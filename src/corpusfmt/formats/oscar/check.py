@@ -30,11 +30,6 @@ class FewRecords(FewKeys, frozen=True):
 
     headers: bytes
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if len(self.headers) % 8 or max(memoryview(self.rows).cast("Q"), default=0) * 8 >= len(self.headers):
-            raise ValueError("expected the headers of all rows")
-
 
 class Source:
     """One compressed file, read once: its blocks of lines, and afterwards its faults, size and digest.

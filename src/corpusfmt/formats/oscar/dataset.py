@@ -94,9 +94,6 @@ def _write_few(facts: Sequence[FewRecords], shards: Sequence[Shard], scratch: Pa
     few = _Few(facts, array("l", [-1]) * len(shards))
     writers: dict[int, KeyWriter] = {}
     for place, each in enumerate(facts):
-        # A forged part of a report may name other shards, or one twice.
-        if not 0 <= each.shard < len(shards) or few.places[each.shard] >= 0:
-            continue
         few.places[each.shard] = place
         part = shards[each.shard].payload
         if part.release_index not in writers:

@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.mirror import discard_all
 from corpusfmt.io.publish import publish
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, label_of_keys
 from corpusfmt.pipeline.recipe import HashName
@@ -97,7 +96,8 @@ def compact(task: CompactTask) -> Compacted:
 
 def remove_joined(task: CompactTask) -> None:
     """Remove the containers that have been joined."""
-    discard_all(task.folder, task.names)
+    for name in task.names:
+        (task.folder / name).unlink(missing_ok=True)
 
 
 class _Keys:

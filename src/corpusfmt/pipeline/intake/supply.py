@@ -13,6 +13,7 @@ from typing import Protocol
 from msgspec import Struct, field
 
 from corpusfmt.engine.executors import available_processors, default_jobs
+from corpusfmt.engine.shares import Share
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import publish
@@ -76,10 +77,11 @@ def remove_if_unchanged(arrival: Arrival) -> None:
 
 
 class Listed(Struct):
-    """Inputs known from the start; `delete` removes each once it is done."""
+    """Inputs known from the start; `delete` removes each once it is done. A shard has its `share` of them."""
 
     inputs: Arrivals
     delete: bool = False
+    share: Share | None = None
 
     @property
     def identity(self) -> Json:
@@ -91,6 +93,11 @@ class Listed(Struct):
         for each in self.inputs:
             whole.update(digest(each.input).encode())
         return whole.hexdigest()
+
+    @property
+    def _own(self) -> Iterable[Arrival]:
+        share = self.share
+        return (each for position, each in enumerate(self.inputs) if share is None or share.takes(position))
 
     @property
     def is_lasting(self) -> bool:
@@ -108,7 +115,8 @@ class Listed(Struct):
 
     def expected(self, known: Mapping[str, Input]) -> tuple[int, int]:
         gone = [each.size for each in known.values() if each.key not in self.inputs]
-        return len(self.inputs) + len(gone), sum(each.input.size for each in self.inputs) + sum(gone)
+        own = [each.input.size for each in self._own]
+        return len(own) + len(gone), sum(own) + sum(gone)
 
     def workers(self, jobs: int | None) -> int:
         if any(each.input.key == STANDARD_INPUT for each in self.inputs):
@@ -116,7 +124,7 @@ class Listed(Struct):
         return jobs or default_jobs(sum(each.input.size for each in self.inputs), len(self.inputs))
 
     def arrivals(self, state: Path, known: Mapping[str, Input], scratch: Scratch) -> Iterator[Arrival | None]:
-        for arrival in self.inputs:
+        for arrival in self._own:
             if arrival.input.key == STANDARD_INPUT:
                 spooled = _spooled(state, arrival.input)
                 scratch.hold(spooled.input.size)

@@ -8,13 +8,11 @@ from pathlib import Path
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask, is_damaged
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.mirror import discard, exists
 from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry
 from corpusfmt.io.publish import sync_published
 from corpusfmt.model import Incomplete, Json, UsageError
@@ -31,7 +29,6 @@ from corpusfmt.pipeline.process.filters import AddressFilter
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.size import Size
-from corpusfmt.wording import plural
 
 _STAGE = "process"
 
@@ -103,8 +100,8 @@ class Intake(Struct):
 
         Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
         """
-        shared = isinstance(self.stages.array, Member)
-        self._begin(shared=shared)
+        share = self.stages.share
+        self._begin()
         languages: set[str] = set()
         known = Ranked(Input, lambda each: each.rank, self._known(languages))
         taken = Ranked(Input, lambda each: each.rank, known.ranked())
@@ -120,7 +117,6 @@ class Intake(Struct):
                 result = self._apart[arrival.input.key] = Taken(
                     arrival.input, Processed(defect=("died", result.reason))
                 )
-                self.stages.mark(_STAGE, task, result)
             else:
                 self._apart.pop(arrival.input.key, None)
             # The run that stored the input may have used another name for it.
@@ -133,10 +129,10 @@ class Intake(Struct):
             return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
 
         self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
-        if not taken:
+        if not taken and not share:
             raise Incomplete("no input has arrived: run the same command again once there are some")
         self._check_scratch()
-        if not shared:
+        if not share:
             self._remove_others(taken)
         self._taken_over = max(0, len(taken) - self._read)
         if self.resumed:
@@ -154,9 +150,9 @@ class Intake(Struct):
             self.scratch.keep_all_twice()
         self.scratch.check()
 
-    def _begin(self, *, shared: bool) -> None:
+    def _begin(self) -> None:
         """Remove what a killed run was writing, and write the lists of addresses."""
-        for path in () if shared else self.stages.files(_STAGE, PARTIAL_SUFFIX):
+        for path in () if self.stages.share else self.stages.files(_STAGE, PARTIAL_SUFFIX):
             path.unlink()
         self._share_model()  # before workers inherit it
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
@@ -167,10 +163,9 @@ class Intake(Struct):
             self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
 
     def _share_model(self) -> None:
-        """Let processes that did not inherit the model share one copy: other shards, and workers that were not forked."""
-        if isinstance(self.stages.array, Member) or not self.stages.workers.inherit:
+        """Let workers that did not inherit the model share one copy."""
+        if not self.stages.workers.inherit:
             self.choices.classifier.share(self.stages.folder / SHARED)
-            self.choices.loaded()
 
     def _known(self, languages: set[str]) -> Iterator[Input]:
         """Yield the inputs of `_remembered`; add their languages to others."""
@@ -202,28 +197,21 @@ class Intake(Struct):
         """Return whether an earlier run's result can be used.
 
         Excluded inputs are read again, because they may have been repaired without a visible change, and those with
-        documents on which a step failed, because it may have lacked something; but not by each shard.
+        documents on which a step failed, because it may have lacked something.
         """
-        if self.stages.array is None and not taken.processed.is_whole:
+        if not taken.processed.is_whole:
             return False
         if taken.processed.quarantined is not None or is_container(task.task.container):
             return True
         # It may be part of a joined container: whether it is will be seen once all inputs are known.
-        return self.supply.is_lasting and not exists(task.task.container) and any(self.stages.files("compact", ".json"))
+        return (
+            self.supply.is_lasting and not task.task.container.exists() and any(self.stages.files("compact", ".json"))
+        )
 
     def forget(self, containers: Iterable[str]) -> None:
-        """Remove the results of inputs whose containers are gone, so that they are read again.
-
-        Raises `Incomplete` in an array: its members have claimed these inputs already.
-        """
-        number = 0
+        """Remove the results of inputs whose containers are gone, so that they are read again."""
         for name in containers:
-            discard((self.stages.folder / _STAGE / name).with_suffix(".json"))
-            number += 1
-        if self.stages.array is not None:
-            raise Incomplete(
-                f"what is stored of {plural(number, 'input')} is gone: run the same command again to read them"
-            )
+            (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
 
     def _remove_others(self, taken: Ranked[Input]) -> None:
         """Remove stored results of inputs that are not part of this run.
@@ -239,9 +227,12 @@ class Intake(Struct):
                     "or remove the file to continue without it"
                 )
         for path in others:
-            discard(path)
+            path.unlink(missing_ok=True)
 
     def _tasks(self, known: Ranked[Input], taken: Ranked[Input]) -> Iterator[StageTask[_TakeTask] | None]:
+        if self.stages.share:
+            arrivals = self.supply.arrivals(self.stages.folder, known, self.scratch)
+            self.stages.fetch(_STAGE, (each.input.task_id for each in arrivals if each))
         for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
             if arrival is None:
                 yield None

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from corpusfmt.engine.arrays import Member
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.containers import is_container
@@ -59,8 +58,7 @@ class Packaging(Struct, frozen=True):
 
     def _whole(self, variant: Variant, label: str, parts: Sequence[tuple[PackageTask, Packaged]]) -> Packaged:
         task, result = parts[0]
-        # A shard may do nothing to a corpus that others have finished, and its files are all that it needs to know of.
-        if task.span is None or isinstance(self.stages.array, Member):
+        if task.span is None:
             return result
         return joined(task, [each for _, each in parts], self.workplace.aside(f"{label}-{variant.name}-whole"))
 

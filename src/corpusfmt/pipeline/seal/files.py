@@ -43,6 +43,7 @@ def seal(
     card = existing_card(root / CARD)
     files = ByName(outputs.items())
     place.withdraw_others(files)
+    place.refuse_replaced(files)
     place.see(files)
     below, form = variants(recipe)[0].root, form_of(target)
     record = statistics.to_dict()
