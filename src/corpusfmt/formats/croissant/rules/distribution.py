@@ -284,17 +284,31 @@ def glob_absolute(file_set: FileSet) -> Iterator[Problem]:
             yield Problem(message, file_set.place_of(literal), "remove the leading slash")
 
 
-@RULES.rule("CRO313", "containedin-missing", on=FileSet, severity=Severity.WARNING, spec=_FILE_SET)
-def containedin_missing(file_set: FileSet) -> Iterator[Problem]:
-    """A FileSet has no `containedIn`.
+# The encodingFormat of an archive or a repository.
+_CONTAINER = re.compile(r"[/-]zip|tar|tgz|7z|rar|git\+")
+
+
+@RULES.rule(
+    "CRO313",
+    "containedin-missing",
+    on=Description,
+    severity=Severity.WARNING,
+    spec=_FILE_SET,
+    grades={"minor": Severity.INFO},
+)
+def containedin_missing(description: Description) -> Iterator[Problem]:
+    """A FileSet has no `containedIn`. Only info if no file of the description is an archive or a repository.
 
     Why: a FileSet is "a set of files located in a container"; its patterns are relative to that container.
     Example: a FileSet with only `includes`.
-    Fix: add `containedIn` with the archive or folder.
+    Fix: name the archive or repository in `containedIn`; without one, the files are next to the description.
     """
-    if file_set.lacks("cr:containedIn"):
-        message = f"{file_set.title}: `containedIn` is missing"
-        yield Problem(message, file_set.at, "add `containedIn` with the archive or folder")
+    resources = [view for view in description.views.values() if isinstance(view, Resource)]
+    is_local = not any(_CONTAINER.search(each) for view in resources for each in view.formats)
+    for file_set in resources:
+        if isinstance(file_set, FileSet) and file_set.lacks("cr:containedIn"):
+            hint = "name the archive or repository in `containedIn`; for files next to the description, ignore this"
+            yield Problem(f"{file_set.title}: `containedIn` is missing", file_set.at, hint, minor=is_local)
 
 
 @RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT)
