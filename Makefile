@@ -238,7 +238,7 @@ docs: rules $(DOCS)/.installed
 ## Write what the commands on PAGES print into these pages: read the diff before you commit it.
 PAGES ?= $(wildcard docs/tutorials/*.md)
 snippets: $(VENV)/.develops
-	PYTHONPATH=tests $(BIN)/python -m documentation.sessions $(PAGES)
+	PYTHONPATH=tests:docs $(BIN)/python -m documentation.sessions $(PAGES)
 
 ## Store the state of an unfinished build and conversion, after raising their CODE_FORMAT.
 unfinished: $(VENV)/.develops

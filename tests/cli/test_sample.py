@@ -24,10 +24,10 @@ ROWS = 500
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Three files of different sizes, in which every text is a number; each has an attributes file that is too short."""
+    """Three files of different sizes, in which every source is a number; each has an attributes file that is too short."""
     folder = tmp_path / "corpus"
     for number in range(3):
-        rows = [{"id": f"{number}-{row}", "source": "s", "text": row} for row in range(ROWS * (number + 1))]
+        rows = [{"id": f"{number}-{row}", "source": row, "text": "s"} for row in range(ROWS * (number + 1))]
         attributes = [{"id": row["id"], "attributes": {}} for row in rows[1:]]
         for place, some in ((f"documents/{number}.jsonl.gz", rows), (f"attributes/a/{number}.jsonl.gz", attributes)):
             (folder / place).parent.mkdir(parents=True, exist_ok=True)
@@ -78,19 +78,19 @@ def test_of_large_shards_there_is_one_for_each_hundred_documents() -> None:
 
 def test_the_report_says_what_was_not_checked(corpus: Path) -> None:
     ended = run_cli(
-        "validate", corpus / "documents" / "0.jsonl.gz", "--sample", "20", "--seed", "3", "--ignore", "DOL305"
+        "validate", corpus / "documents" / "0.jsonl.gz", "--sample", "20", "--seed", "3", "--ignore", "DOL307"
     )
     assert (ended.returncode, ended.stdout.decode().splitlines()[-5:]) == (
         0,
         [
             "  not checked: .: other documents, files next to documents, and the corpus as a whole (--sample)",
-            "  suppressed: DOL305: ignored (DOL305), 20 times",
+            "  suppressed: DOL307: ignored (DOL307), 20 times",
             "  dolma 1.0 · 1 of 1 shard · 20 documents · 21.8 kB",
-            "NO ERRORS IN A SAMPLE: 20 documents in 1 of 1 shards seen, 0 errors, 0 warnings; 1 not checked, 20 ignored (DOL305).",
+            "NO ERRORS IN A SAMPLE: 20 documents in 1 of 1 shards seen, 0 errors, 0 warnings; 1 not checked, 20 ignored (DOL307).",
             "Sample of 20 documents in 1 of 1 shard (--seed 3): 0.jsonl.gz",
         ],
     )
-    assert run_cli("validate", corpus, "--sample", "20", "--ignore", "DOL305", "--require-complete").returncode == 3
+    assert run_cli("validate", corpus, "--sample", "20", "--ignore", "DOL307", "--require-complete").returncode == 3
     assert run_cli("validate", corpus, "--sample", "20").returncode == 1
 
 

@@ -36,11 +36,13 @@ def described(folder: Path, rows: Sequence[Mapping[str, object]], *fields: Json,
 
 
 def converted(path: Path, out: Path, **options: Any) -> list[Json]:
-    """Return the rows that records become as Dolma, which is then valid."""
+    """Return the rows that records become as Dolma, which is then valid; of texts, some may be empty."""
     corpusfmt.convert(path, out, to="dolma", **options)
     report = corpusfmt.validate(out)
-    assert not of_data(report), corpusfmt.render(report)
-    return read_rows(out)
+    rows = read_rows(out)
+    empty = {("GEN203", "info")} if not all(row["text"] for row in rows) else set()
+    assert {(each.code, each.severity.value) for each in of_data(report)} == empty, corpusfmt.render(report)
+    return rows
 
 
 def test_dolma_comes_back_from_its_own_description(tmp_path: Path) -> None:

@@ -301,6 +301,9 @@ def odd_documents(draw: st.DrawFn) -> list[dict[str, Any]]:
 @examples(30)
 @given(rows=odd_documents(), ways=st.lists(st.sampled_from(["oscar-1.1", "parquet", "dolma"]), min_size=1, max_size=4))
 def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) -> None:
+    # A file, which has all documents of a language or of several, may have no text.
+    with_text = {row["metadata"]["language"] for row in rows if row["text"]}
+    without_text = {"GEN203"} if {row["metadata"]["language"] for row in rows} - with_text else set()
     with tempfile.TemporaryDirectory() as folder:
         here = Path(folder) / "start"
         write_rows(here / "documents/data.jsonl.gz", rows)
@@ -308,7 +311,9 @@ def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) 
             there = Path(folder) / f"{number}-{to}"
             field = "language" if to.startswith("oscar") else None
             corpusfmt.convert(here, there, to=to, language_field=field)
-            assert corpusfmt.validate(there).counts["error"] == 0, corpusfmt.render(corpusfmt.validate(there))
+            report = corpusfmt.validate(there)
+            wrong = {each.code for each in report.findings if each.severity == "error"}
+            assert wrong <= without_text, corpusfmt.render(report)
             here = there
         assert sorted(read_rows(here), key=itemgetter("id")) == sorted(rows, key=itemgetter("id"))
 

@@ -176,7 +176,7 @@ def nest_a_directory(rng: random.Random, tree: Tree) -> Tree:
     return tree | {f"de/{rng.choice(['old', 'en', 'de_part_4.txt.gz'])}/file": b"x"}
 
 
-@mutation("OSC106", also=frozenset({"OSC204"}))
+@mutation("OSC106", also=frozenset({"OSC204", "GEN402"}))
 def add_a_single_file(rng: random.Random, tree: Tree) -> Tree:
     return tree | {"de/de.txt.gz": tree["de/de_part_1.txt.gz"]}
 

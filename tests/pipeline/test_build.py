@@ -24,6 +24,7 @@ from support import LONG_LINE, SAMPLE, gzipped, run_cli, tree, unmeasured, warc_
 from warcio.archiveiterator import ArchiveIterator
 
 import corpusfmt
+from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.streams import Chunks
@@ -40,6 +41,13 @@ from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
+
+
+def assert_strictly_valid(report: corpusfmt.Report) -> None:
+    """Assert that a strict check of all files finds only what the author of a corpus has yet to say in its description."""
+    errors = sorted(each.code for each in report.findings if each.severity == "error")
+    assert errors == ["CRO207", "CRO208", "CRO209", "CRO210"], corpusfmt.render(report)
+    assert (report.counts["error"], report.verdict.value, not report.coverage.gaps) == (4, "invalid", True)
 
 
 def strict_records(path: Path) -> list[WetRecord]:
@@ -68,8 +76,8 @@ def warcio_records(path: Path) -> list[WetRecord]:
 
 
 def test_the_sample_builds_and_is_valid(oscar_corpus: Path) -> None:
-    report = corpusfmt.validate(oscar_corpus, profile="strict", dedup=True)
-    assert (report.verdict.value, report.counts["error"]) == ("valid", 0)
+    assert_strictly_valid(corpusfmt.validate(oscar_corpus, profile="strict", dedup=True))
+    assert corpusfmt.validate(oscar_corpus).verdict.value == "valid"
     manifest = json.loads((oscar_corpus / "MANIFEST.json").read_bytes())
     assert [each["name"] for each in manifest["inputs"]] == sorted(path.name for path in SAMPLE.iterdir())
     assert not (oscar_corpus / ".corpusfmt").exists()
@@ -97,7 +105,7 @@ def test_the_same_bytes_for_any_number_of_jobs(tmp_path: Path, recipe: str) -> N
         assert report.verdict.value == "valid"
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
     if recipe != "goclassy-2019":  # no format of its own
-        assert corpusfmt.validate(tmp_path / "1" / "out", profile="strict", dedup=True).verdict.value == "valid"
+        assert_strictly_valid(corpusfmt.validate(tmp_path / "1" / "out", profile="strict", dedup=True))
 
 
 def test_first_occurrence_in_input_order_stays(tmp_path: Path) -> None:
@@ -430,10 +438,12 @@ def test_a_destination_in_use_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").touch()
     with pytest.raises(UsageError, match="not empty"):
         corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out")
-    (tmp_path / "out" / ".corpusfmt").mkdir()
-    (tmp_path / "out" / ".corpusfmt" / "run").write_text("another")
-    with pytest.raises(UsageError, match="unfinished run"):
-        corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "out")
+    with Workplace.at(tmp_path / "used", "another").claimed():
+        pass
+    before = tree(tmp_path / "used")
+    with pytest.raises(UsageError, match="unfinished run of other inputs or settings"):
+        corpusfmt.build(tmp_path / "a.warc.wet.gz", tmp_path / "used")
+    assert tree(tmp_path / "used") == before
 
 
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path, oscar_corpus: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pipeline.dying import armed
+from pipeline.test_build import assert_strictly_valid
 from support import LONG_LINE, tree, wet_file, wet_record
 
 import corpusfmt
@@ -93,7 +94,7 @@ def test_several_tasks_write_the_same_bytes_as_one(
     assert seen == ["process", "compact", "dedup", "divide", "package"]
     assert tree(tmp_path / "many") == tree(tmp_path / "one")
     assert report.verdict is Verdict.VALID
-    assert corpusfmt.validate(tmp_path / "many", profile="strict").verdict is Verdict.VALID
+    assert_strictly_valid(corpusfmt.validate(tmp_path / "many", profile="strict"))
 
 
 def test_a_run_that_was_stopped_within_a_language_does_only_what_is_left(

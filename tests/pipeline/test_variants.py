@@ -12,9 +12,11 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from pipeline.test_build import assert_strictly_valid
 from support import LONG_LINE, REPOSITORY, SAMPLE, of_data, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
@@ -95,7 +97,7 @@ def test_both_variants_are_what_each_alone_would_be(tmp_path: Path, recipe: str)
     assert_statistics_are_those_counted(both)
     assert_statistics_are_those_counted(tmp_path / "final")
     report = corpusfmt.validate(both, profile="strict")
-    assert (report.verdict.value, report.counts["error"]) == ("valid", 0)
+    assert_strictly_valid(report)
     assert report.coverage.shards_seen == 4
     assert corpusfmt.validate(both / "croissant.json", data=True).verdict.value == "valid"
     assert set(json.loads((both / "MANIFEST.json").read_bytes())["files"]) == {
@@ -110,7 +112,7 @@ def test_the_state_of_an_unfinished_run_is_no_language_of_a_release_of_two_varia
     assert report.verdict is Verdict.INCOMPLETE
     assert (tmp_path / "out" / ".corpusfmt").is_dir()
     found = corpusfmt.validate(tmp_path / "out")
-    assert [(each.code, each.severity, each.location.path) for each in found.findings] == [
+    assert [(each.code, each.severity, each.location.path) for each in of_data(found)] == [
         ("OSC109", Severity.WARNING, ".corpusfmt")
     ]
 
@@ -162,7 +164,7 @@ def test_parts_of_shuffled_lines_are_cut_between_lines(tmp_path: Path) -> None:
     assert parts > 2
     joined = b"".join(texts(tmp_path / "out/en")[f"en_part_{number + 1}.txt.gz"] for number in range(parts))
     assert joined == texts(tmp_path / "whole/en")["en_dedup.txt.gz"]
-    assert corpusfmt.validate(tmp_path / "out", profile="strict", dedup=True).verdict.value == "valid"
+    assert_strictly_valid(corpusfmt.validate(tmp_path / "out", profile="strict", dedup=True))
 
 
 def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +309,7 @@ def test_a_compressor_changes_the_bytes_and_not_the_content(tmp_path: Path, osca
         data = path.read_bytes()
         assert data != (oscar_corpus / path.relative_to(tmp_path / "out")).read_bytes()
         assert data[3:8] == bytes(5), "no name, no time"
-    assert corpusfmt.validate(tmp_path / "out", profile="strict").verdict.value == "valid"
+    assert_strictly_valid(corpusfmt.validate(tmp_path / "out", profile="strict"))
 
 
 def test_without_isal_a_recipe_that_asks_for_it_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,13 +320,23 @@ def test_without_isal_a_recipe_that_asks_for_it_is_refused(tmp_path: Path, monke
 
 
 def test_another_compressor_does_not_resume(tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / ".corpusfmt").mkdir()
-    (tmp_path / "out" / ".corpusfmt" / "run").write_text("another")
+    inputs = wet_inputs(tmp_path / "in")
+    (inputs / "c.warc.wet.gz").write_bytes(b"broken")
+    assert corpusfmt.build(inputs, tmp_path / "out").verdict is Verdict.INCOMPLETE
+    other = tree(tmp_path / "out" / "en")
+    (inputs / "c.warc.wet.gz").unlink()
+    # What was read is kept; no file of the other compressor is.
+    report = corpusfmt.build(inputs, tmp_path / "out", compression="zlib-1")
+    assert report.results["resumed"] == {"taken_over": 2, "read": 0}
+    corpusfmt.build(inputs, tmp_path / "new", compression="zlib-1")
+    assert tree(tmp_path / "out") == tree(tmp_path / "new")
+    assert tree(tmp_path / "out" / "en") != other
+    with Workplace.at(tmp_path / "used", "another").claimed():
+        pass
     with pytest.raises(UsageError, match="other inputs or settings"):
-        corpusfmt.build(SAMPLE, tmp_path / "out", compression="zlib-1")
+        corpusfmt.build(inputs, tmp_path / "used", compression="zlib-1")
     with pytest.raises(UsageError, match=r'`output.compression` is "lz4-1", expected'):
-        corpusfmt.build(SAMPLE, tmp_path / "new", compression="lz4-1")
+        corpusfmt.build(SAMPLE, tmp_path / "none", compression="lz4-1")
 
 
 @pytest.mark.parametrize("a_bucket", [7, 2_000_000])

@@ -89,6 +89,14 @@ def test_the_provenance_is_that_of_the_manifest(signed_release: Path) -> None:
 
 def test_the_summary_names_rules_profile_verdict_and_counts(built: Path, tmp_path: Path) -> None:
     shutil.copytree(built, tmp_path / "corpus")
+    description = corpusfmt.describe(
+        tmp_path / "corpus",
+        license="CC0-1.0",
+        creator="Example",
+        url="https://example.org/c",
+        date_published="2024-01-01",
+    )
+    (tmp_path / "corpus" / "croissant.json").write_text(json.dumps(description), "utf-8")
     report = corpusfmt.seal(tmp_path / "corpus", attest=True, profile="strict")
     predicate = statement_of(tmp_path / "corpus" / VERIFICATION)["predicate"]
     profile = (SCHEMAS / "profiles" / "strict.toml").read_bytes()

@@ -113,7 +113,9 @@ def test_what_a_killed_run_left_is_no_part_of_a_release(tmp_path: Path) -> None:
     for folder in (other, other / "de"):
         (folder / partial_name()).write_bytes(b"half")
     for corpus in (one, other):
-        assert run_cli("validate", corpus, "--fail-on", "warning").returncode == 0
+        # All but what only the author of a corpus can say in its description.
+        of_authors = [word for code in ("207", "208", "209", "210", "212") for word in ("--ignore", f"CRO{code}")]
+        assert run_cli("validate", corpus, "--fail-on", "warning", *of_authors).returncode == 0
         assert run_cli("seal", corpus, "--attest").returncode == 0
         assert run_cli("verify", corpus).returncode == 0
     left = [path for path in other.rglob("*") if is_partial(path.name)]

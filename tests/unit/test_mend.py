@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import gzipped, run_cli, tree, zstd
+from support import gzipped, of_data, run_cli, tree, zstd
 from test_fixtures import CASES, expected_of, input_of, name_of
 
 import corpusfmt
@@ -272,8 +272,11 @@ def test_a_sealed_release_says_what_to_write_again(tmp_path: Path) -> None:
         b"\ncroissant.json and MANIFEST.json list the files as they were: afterwards run "
         b"`corpusfmt fix c/croissant.json --data --unsafe`, then `corpusfmt seal c`\n"
     )
-    assert corpusfmt.validate(corpus).by_rule.keys() == {"MAN204", "MAN205"}
+    report = corpusfmt.validate(corpus)
+    assert {each.code for each in of_data(report)} == {"MAN204", "MAN205"}
+    assert {each.code for each in report.findings if each.severity == "error"} == {"MAN204", "MAN205"}
     for command in (("fix", "c/croissant.json", "--data", "--unsafe"), ("seal", "c")):
         run_cli(*command, cwd=tmp_path)
-    assert corpusfmt.validate(corpus).by_rule == {}
+    report = corpusfmt.validate(corpus)
+    assert (of_data(report), report.verdict) == ([], "valid")
     assert "MANIFEST.json" not in run_cli("fix", "c", cwd=tmp_path).stderr.decode()

@@ -60,10 +60,11 @@ def test_what_is_said(tmp_path: Path) -> None:
 
 def test_what_looks_almost_like_a_pointer_is_read(tmp_path: Path) -> None:
     root = tmp_path / "corpus"
-    checkout(root, "a.txt", "b.txt", pointer=b"A page about Git LFS.\n" + LFS)
-    (root / "c.txt").write_bytes(LFS + b"More text follows.\n" * 60)
-    assert corpusfmt.validate(root).verdict == "valid"
-    assert corpusfmt.validate(root).coverage.documents == 3
+    checkout(root, "data/a.txt", pointer=b"A page about Git LFS.\n" + LFS)
+    checkout(root, "data/b.txt", pointer=b"Another page about Git LFS.\n" + LFS)
+    (root / "data" / "c.txt").write_bytes(LFS + b"More text follows.\n" * 60)
+    report = corpusfmt.validate(root)
+    assert (report.verdict, report.findings, report.coverage.documents) == ("valid", [], 3)
 
 
 def test_data_behind_a_description(tmp_path: Path) -> None:

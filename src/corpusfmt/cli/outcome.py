@@ -128,7 +128,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
             leave_unread()
             raise SystemExit(0) from None
         except OSError as error:
-            said = full_disk(error) if error.errno == errno.ENOSPC and error.filename is None else str(error)
+            said = _full(error) if error.errno == errno.ENOSPC and error.filename is None else str(error)
             _fail(UNFINISHED, f"error: {said}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
         except Exception as error:
             if is_verbose():
@@ -137,6 +137,15 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
         raise AssertionError
 
     return run
+
+
+def _full(error: OSError) -> str:
+    """Return what is full: standard output, to which only this package prints, or the disk of temporary files."""
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    if frame.f_globals["__name__"].startswith(f"{__package__}.") and sys.stdout is sys.__stdout__:
+        leave_unread()
+        return f"standard output: {error.strerror}"
+    return full_disk(error)
 
 
 def explain(finding: Finding, before: str = "") -> None:

@@ -26,7 +26,7 @@ from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.paths import reason_of
+from corpusfmt.io.paths import PointerFile, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Incomplete, Location
@@ -130,12 +130,14 @@ def convert_shards(task: DirectTask) -> Converted:
 def _all_read(read: Mapping[str, Seen], shards: Iterable[Shard]) -> dict[str, FileFacts]:
     """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too.
 
-    Raises `Incomplete` for one that cannot be read again: a manifest without it would be another one.
+    Raises `Incomplete` for one that cannot be read again: a manifest without it would be another one. Pointers are not read.
     """
     found = {seen.path: seen.facts for seen in read.values()}
     for entry in (entry for shard in shards for entry in shard.files.values() if entry.url not in read):
         try:
             found[entry.path] = facts_of(entry)
+        except PointerFile:
+            continue
         except OSError as error:
             said = f"{entry.path}: cannot be read again for its digest: {reason_of(error)}"
             raise Incomplete(f"{said}; restore the file, then run the same command again") from error

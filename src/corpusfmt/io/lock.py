@@ -14,13 +14,15 @@ _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
 
 
 @contextmanager
-def locked(path: Path, *, shared: bool = False) -> Iterator[bool | None]:
-    """Try to lock a file, which is created if missing, without waiting; provide whether that succeeded, None without locks.
+def locked(path: Path, *, shared: bool = False, create: bool = True) -> Iterator[bool | None]:
+    """Try to lock a file, without waiting; provide whether that succeeded, None without locks.
 
-    Any number of processes may have a `shared` lock at one time. The folder of the file may be removed meanwhile.
+    A missing file is created, unless another process may be removing it: then it raises `FileNotFoundError`. Any number of
+    processes may have a `shared` lock at one time. The folder of the file may be removed meanwhile.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0), 0o666)
     _OPEN.add(descriptor)
     try:
         # The previous holder may have removed the file: then this lock protects nothing.

@@ -27,6 +27,32 @@ def split_at(documents: bytes) -> int:
     return -1 if documents.strip(b"\r\n") else 0
 
 
+class Splits:
+    """Whether a document is split in a text that is written in pieces, which end anywhere."""
+
+    def __init__(self) -> None:
+        self._found = False
+        self._held = b""
+
+    def add(self, data: bytes) -> None:
+        """Look at the next piece."""
+        if self._found or not data:
+            return
+        # The line ends at the end of a piece may go on in the next one, and the byte before them says that a text has begun.
+        size = len(data.rstrip(b"\r\n"))
+        if size and b"\r" not in data and b"\r" not in self._held:
+            self._held = data[size - 1 :]
+            return
+        data = self._held + data
+        size = len(data.rstrip(b"\r\n"))
+        self._found = split_at(data[:size]) >= 0
+        self._held = data[max(size - 1, 0) :]
+
+    def finish(self) -> bool:
+        """Return whether a document is split, now that no other piece follows."""
+        return self._found or split_at(self._held) >= 0
+
+
 def first_split(chunks: Iterable[bytes]) -> tuple[int, int] | None:
     """Return the line, from 1, and its first byte at which a text of documents is first split; None if nowhere."""
     line, byte, held = 1, 0, b""

@@ -53,7 +53,8 @@ def tidy(folder: Path) -> None:
 def _remove_unless_locked(lock: Path, left: Path) -> None:
     if not lock.is_file():
         return
-    with locked(lock) as mine, locked(lock) as again:
+    # Its owner may be removing it now, and would not get rid of a folder with a new lock in it.
+    with locked(lock, create=False) as mine, locked(lock, create=False) as again:
         # If both succeed, locks mean nothing there.
         if mine and not again:
             if left.is_dir():

@@ -27,7 +27,7 @@ from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import decoded_lines
 from corpusfmt.io.loading import TIME, kind_of_text
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.paragraphs import split_at
+from corpusfmt.io.paragraphs import Splits
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.scan import count_lines, split_at_empty_lines
 from corpusfmt.io.text import json_line
@@ -140,12 +140,13 @@ class PartWriter:
         self._between = self._at_end = b""
         self._separates = False
         self._has_odd_date = False
-        self._splits = False
+        self._splits = Splits()
         self.text_bytes = 0
 
     def add(self, document: OscarText) -> None:
-        self._text.write(self._between + document.text)
-        self._splits = self._splits or split_at(document.text) >= 0
+        text = self._between + document.text
+        self._text.write(text)
+        self._splits.add(text)
         self._at_end = document.tail
         self._between = document.tail if document.separates else _TAIL
         self._separates = self._separates or len(document.tail) > 1
@@ -164,9 +165,10 @@ class PartWriter:
             return 0
         offsets = [*accumulate((lines + 1 for lines in texts.lines), initial=self._offset)]
         records = [record.replace(_OFFSET, b"%d" % at, 1) for record, at in zip(texts.records, offsets, strict=False)]
-        self._text.write_pieces(texts.data if self._between else texts.data[len(_TAIL) :], _TAIL, 0)
+        data = texts.data if self._between else texts.data[len(_TAIL) :]
+        self._text.write_pieces(data, _TAIL, 0)
         self._metadata.write_pieces(b"".join(records))
-        self._splits = self._splits or split_at(texts.data) >= 0
+        self._splits.add(data)
         self._between = self._at_end = _TAIL
         self._separates = True
         self._has_odd_date = self._has_odd_date or texts.has_odd_date
@@ -182,7 +184,7 @@ class PartWriter:
         self.text_bytes += len(text) + (0 if self._offset else len(_TAIL))
         self._text.write_pieces(text, _TAIL, 0)
         self._metadata.write_pieces(records)
-        self._splits = self._splits or split_at(text) >= 0
+        self._splits.add(text)
         self._between = self._at_end = _TAIL
         self._separates = True
         self._offset = following
@@ -191,7 +193,8 @@ class PartWriter:
     def finish(self) -> list[FileFacts]:
         """End the streams; return size and digest of the text file and, for 1.1, of the metadata file."""
         self._text.write(self._at_end)
-        text = replace(self._text.finish(), by_line=not self._separates, splits=self._splits)
+        self._splits.add(self._at_end)
+        text = replace(self._text.finish(), by_line=not self._separates, splits=self._splits.finish())
         if self._metadata is None:
             return [text]
         untyped = ("date",) if self._has_odd_date else ()
