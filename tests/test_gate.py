@@ -346,10 +346,12 @@ def hooked(*names: str, cwd: Path) -> subprocess.CompletedProcess[str]:
 def test_the_hook_takes_every_name_as_a_name(folder: str, tmp_path: Path) -> None:
     invalid = '{"@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.0"}'
     names = [f"{folder}/croissant.json", "other/croissant.json"]
-    for name in names:
+    for name, content in zip(
+        names, (invalid, invalid.replace("{", '{"@context": "https://schema.org/", ')), strict=True
+    ):
         assert re.search(HOOK["files"], name)
         (tmp_path / name).parent.mkdir(parents=True)
-        (tmp_path / name).write_text(invalid, "utf-8")
+        (tmp_path / name).write_text(content, "utf-8")
     # What the name of the first would mean as an option.
     (tmp_path / "c").mkdir()
     (tmp_path / "c" / "croissant.json").write_text('ignore = ["CRO", "GEN"]\n', "utf-8")

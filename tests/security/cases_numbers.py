@@ -58,6 +58,8 @@ def _oscar2(value: str, folder: Path) -> None:
     first, *others = gzip.decompress(path.read_bytes()).decode().split("\n")
     first = first.replace('"prob": ', f'"prob": {value}, "was": ', 1).replace('"prob":', f'"prob":{value},"was":', 1)
     path.write_bytes(gzip.compress("\n".join([first, *others]).encode()))
+    for checksums in (folder / "data").rglob("*.sha256"):
+        checksums.unlink()
 
 
 def _description(top: str, folder: Path, encoding: str = "application/jsonlines", source: str = "rows") -> None:

@@ -112,7 +112,7 @@ def _ids(folder: Path, count: int, files: int = 1) -> None:
     documents.mkdir()
     ids = _colliding(count)
     for file in range(files):
-        rows = (json.dumps({"id": each, "text": "", "source": "s"}) for each in ids[file::files])
+        rows = (json.dumps({"id": each, "text": "t", "source": "s"}) for each in ids[file::files])
         (documents / f"{file}.jsonl").write_text("\n".join(rows) + "\n", "utf-8")
 
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, groupby
 from operator import itemgetter
+from pathlib import Path
 
 import msgspec
 
@@ -24,7 +25,7 @@ from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.ondisk import ByName, in_order
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.publish import all_there, publish_pieces
+from corpusfmt.io.publish import all_there, publish_pieces, refuse_link
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
@@ -68,9 +69,11 @@ def made(
 def report_of_finished(job: Job, made_of: Json, plan: Plan, source: Entry) -> Report | None:
     """Return the report of the finished run of this conversion if the destination has its result, else None.
 
-    Inputs are compared by name and size. A corpus that lacks files gives None.
+    Inputs are compared by name and size. A corpus that lacks files gives None. Raises `UsageError` for a link.
     """
     root = job.workplace.destination
+    if isinstance(root, Path):
+        refuse_link(root)
     if job.workplace.is_begun:
         return None
     try:
