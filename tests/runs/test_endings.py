@@ -78,6 +78,19 @@ def test_the_next_run_removes_the_temporary_folder_of_a_killed_one(temporary: Pa
     assert list(temporary.iterdir()) == []
 
 
+def test_an_empty_folder_without_a_lock_is_left_for_a_minute(temporary: Path) -> None:
+    fresh, old, other = (temporary / f"corpusfmt-{name}" for name in ("fresh", "old", "other"))
+    for folder in (fresh, old, other):
+        (folder / "files").mkdir(parents=True)
+    (other / "notes").touch()
+    for folder in (old, other):
+        os.utime(folder, (0, 0))
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    subprocess.run([sys.executable, "-c", HOLDING], input=b"", env=environment, check=True, capture_output=True)
+    assert sorted(temporary.iterdir()) == [fresh, other]
+    assert {path.name for path in other.iterdir()} == {"files", "notes"}
+
+
 PUBLISHING = """
 import sys
 from pathlib import Path

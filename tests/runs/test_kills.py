@@ -174,4 +174,5 @@ def test_what_was_killed_ends_with_the_same_bytes(number: int, base: Path, tmp_p
             break
     assert run.returncode == whole.status, f"{about}: {said}"
     assert written(folder) == whole.files, about
-    assert [path.name for path in temporary.glob("corpusfmt-*")] == [], about
+    # A kill before a folder has its lock leaves it empty, for a minute.
+    assert [path for path in temporary.rglob("corpusfmt-*/**/*") if path.is_file()] == [], about

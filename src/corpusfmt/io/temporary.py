@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ from corpusfmt.io.paths import is_partial
 
 _PREFIX = "corpusfmt-"
 _LOCK, _FILES = "lock", "files"
+# Seconds in which a living process has its lock.
+_A_MOMENT = 60
 # Folders in which this process has looked for what was left.
 _TIDIED: set[Path] = set()
 
@@ -36,7 +39,10 @@ def temporary_folder() -> Iterator[Path]:
                 with suppress(OSError):
                     if each != own and not each.is_symlink() and each.stat().st_uid == own.stat().st_uid:
                         _remove_unless_locked(each / _LOCK, each)
-            yield files
+            try:
+                yield files
+            finally:
+                shutil.rmtree(files, ignore_errors=True)  # before the lock: a kill leaves no files without one
 
 
 def tidy(folder: Path) -> None:
@@ -52,6 +58,11 @@ def tidy(folder: Path) -> None:
 
 def _remove_unless_locked(lock: Path, left: Path) -> None:
     if not lock.is_file():
+        # A process that was killed before it had a lock, or after it, leaves an empty folder.
+        if time.time() - left.stat().st_mtime > _A_MOMENT and {*os.listdir(left)} <= {_FILES}:
+            with suppress(FileNotFoundError):
+                (left / _FILES).rmdir()
+            left.rmdir()
         return
     # Its owner may be removing it now, and would not get rid of a folder with a new lock in it.
     with locked(lock, create=False) as mine, locked(lock, create=False) as again:
