@@ -30,19 +30,25 @@ def temporary_folder() -> Iterator[Path]:
 
     Only its files are in it: nothing else that a listing would show.
     """
-    with tempfile.TemporaryDirectory(prefix=_PREFIX) as name:
-        own = Path(name)
-        files = own / _FILES
-        files.mkdir()
-        with locked(own / _LOCK):
+    while True:
+        with (
+            tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name,
+            locked(Path(name, _LOCK)) as mine,
+        ):
+            if mine is False:
+                continue  # before it was locked, another process took it for one that was left
+            own = Path(name)
             for each in own.parent.glob(f"{_PREFIX}*"):
                 with suppress(OSError):
                     if each != own and not each.is_symlink() and each.stat().st_uid == own.stat().st_uid:
                         _remove_unless_locked(each / _LOCK, each)
+            files = own / _FILES
+            files.mkdir()
             try:
                 yield files
             finally:
                 shutil.rmtree(files, ignore_errors=True)  # before the lock: a kill leaves no files without one
+            return
 
 
 def tidy(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from base64 import b64decode
 from collections.abc import Iterator
 
 from corpusfmt.formats.croissant.model.graph import FileObject, Resource
@@ -106,6 +107,16 @@ def _digest_of_another_form(draft: Draft, pointer: str, _finding: Finding) -> It
         if re.fullmatch(r"[0-9a-fA-F]{8,}", bare):
             raise Review(edit)  # a digest that was cut, or another one: it may be of another file
         yield edit
+
+
+@repairs("CRO315")
+def _md5_of_another_form(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+    written = draft.at(pointer)
+    text = written.strip() if isinstance(written, str) else ""
+    if re.fullmatch(r"[0-9A-Za-z+/]{22}==", text):
+        yield draft.replace(pointer, b64decode(text).hex())  # as stores write it
+    elif re.fullmatch(r"[0-9a-fA-F]{64}", text) and "sha256" not in draft.object_at(parent_of(pointer)):
+        yield draft.rename(pointer, "sha256")
 
 
 @repairs("CRO309")
