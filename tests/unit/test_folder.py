@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
-from support import run_cli
+from support import FIXTURES, run_cli
 
 import corpusfmt
 from corpusfmt.model import Document, Report, UsageError, Verdict
@@ -144,6 +146,14 @@ LISTS = [
     ("SHA256SUMS", "{digest}  a.jsonl\n" + f"{ZERO}  b.jsonl\n", [("error", 2, "`b.jsonl` is missing")]),
     ("SHA256SUMS", f"{ZERO}  ../../etc/passwd\n", [("error", 1, "`../../etc/passwd` is missing")]),
     ("SHA256SUMS", "{digest}  a.jsonl\nabc  a.jsonl\n", [("warning", 2, "not a line of `sha256sum`")]),
+    ("MD5SUMS", "{md5}  a.jsonl\n", []),
+    ("md5sum.txt", "MD5 (a.jsonl) = {md5}\n", []),
+    ("a.jsonl.sha1", "{sha1}\n", []),
+    ("SHA512SUMS", "{sha512} *a.jsonl\n{md5}  a.jsonl\n", []),
+    ("MD5SUMS", f"{ZERO[:32]}  a.jsonl\n", [("error", 1, "MD5 of `a.jsonl` is")]),
+    ("sha1sums.txt", f"SHA1 (a.jsonl) = {ZERO[:40]}\n", [("error", 1, "SHA-1 of `a.jsonl` is")]),
+    ("a.jsonl.sha512", f"{ZERO}{ZERO}\n", [("error", 1, "SHA-512 of `a.jsonl` is")]),
+    ("a.jsonl.md5", f"{ZERO[:31]}\n", [("warning", 1, "not a line of `md5sum`")]),
 ]
 
 
@@ -152,15 +162,28 @@ def test_each_checksum_list_is_compared_with_the_files(
     name: str, content: str, found: list[tuple[str, int, str]], tmp_path: Path
 ) -> None:
     folder = jsonl(tmp_path / "a", '{"text":"one"}')
-    digest = hashlib.sha256((folder / "a.jsonl").read_bytes()).hexdigest()
+    data = (folder / "a.jsonl").read_bytes()
+    for algorithm in ("md5", "sha1", "sha256", "sha512"):
+        digest = hashlib.new(algorithm, data).hexdigest()
+        content = content.replace("{digest}" if algorithm == "sha256" else f"{{{algorithm}}}", digest)
     (folder / name).parent.mkdir(exist_ok=True)
-    (folder / name).write_bytes(content.replace("{digest}", digest).encode())
+    (folder / name).write_bytes(content.encode())
     report = corpusfmt.validate(folder)
     seen = [(each.severity, each.location.line, each.message) for each in report.findings]
     assert [(severity, line) for severity, line, _ in seen] == [each[:2] for each in found]
     assert all(message.startswith(each[2]) for (*_, message), each in zip(seen, found, strict=True))
     assert all(each.code == "MAN304" and each.location.path == name and each.hint for each in report.findings)
     assert report.coverage.checked["checksum list"] == 1
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("name", ["SHA256SUMS", "MD5SUMS", "af/af.md5"])
+def test_a_format_with_lists_of_its_own_judges_only_those(name: str, sealed: bool, tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "oscar/1.1/valid/warcinfo/input", tmp_path / "a")
+    path = os.path.relpath("af/af.txt.gz", Path(name).parent)
+    (tmp_path / "a" / name).write_text(f"{ZERO[: 64 if 'SHA' in name else 32]}  {path}\n", "utf-8")
+    report = corpusfmt.seal(tmp_path / "a") if sealed else corpusfmt.validate(tmp_path / "a")
+    assert ("MAN304", name) in errors(report)
 
 
 @pytest.mark.parametrize(

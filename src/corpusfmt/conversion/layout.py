@@ -16,7 +16,7 @@ from corpusfmt.conversion.options import Losses, Options, check_sets
 from corpusfmt.conversion.way import Way
 from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
-from corpusfmt.formats.parts import FOLDERS_ABOVE, ROOT_FILES
+from corpusfmt.formats.parts import FOLDERS_ABOVE, is_root_file
 from corpusfmt.hub.kinds import loadable
 from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
 from corpusfmt.io.outputs import Place, StorePath
@@ -27,7 +27,6 @@ _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
     re.DOTALL,
 )
-_GOES_WITH_A_CORPUS = re.compile(f"{ROOT_FILES}|.*sha(256|384|512).*", re.IGNORECASE | re.DOTALL)
 # OSCAR: a file in a checksum list that is not part of the corpus.
 _ONLY_LISTED = "other"
 # Folders of Dolma and Parquet whose names say nothing about the data.
@@ -263,7 +262,7 @@ def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
         for each in walk(source)
         if each.kind != "directory"
         and not is_hidden(each.path)
-        and not _GOES_WITH_A_CORPUS.fullmatch(each.name)
+        and not is_root_file(each.name)
         and each.path not in lost
         and _place(each) not in read
     ]

@@ -273,7 +273,7 @@ def _corpus(
         contents |= look.contents
 
     def is_known(each: Entry) -> bool:
-        return is_output(each) or prefix + each.path in files or is_root_file(each.name) or "sha256" in each.name
+        return is_output(each) or prefix + each.path in files or is_root_file(each.name)
 
     with within(meter):
         rest = survey(leave_out=is_known)

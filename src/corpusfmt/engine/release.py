@@ -92,8 +92,7 @@ def release_at(root: Entry, fmt: Format, judge: Judge, *, sealing: bool, data: b
     records = [each for each in found.files.values() if role_of_record(each) not in {"", *leaves_out}]
     named: set[str] | None = None
     if manifest is None:
-        read = (each for each in records if role_of_record(each) != "checksum list" or not _codes_of_lists(fmt))
-        named = {path for each in read for path in named_digests(each)}
+        named = {path for each in records if not fmt.judges_list(each.path) for path in named_digests(each)}
     return Release(root, found, manifest, records, named)
 
 
@@ -184,23 +183,23 @@ def judge_release(
     difference = compare(manifest, release.found, release.read, judge, reported.__contains__)
     report_unread({path: each for path, each in unread.items() if path not in reported}, judge)
     touched = {*difference.damaged, *unread}
-    intact = (
-        entry
+    intact = {
+        path: entry
         for path, entry, expected in joined(release.found.files.items(), manifest.files.items())
         if expected is not None and path not in touched
-    )
+    }
     _check_documents(release, manifest, touched, judge)
     check_sums(manifest, judge)
     judge_entries(manifest, intact, fmt, version, judge)
     check_claims(release.root, manifest, judge)
 
 
-def judge_entries(manifest: Manifest, intact: Iterable[Entry], fmt: Format, version: str, judge: Judge) -> None:
+def judge_entries(manifest: Manifest, intact: Mapping[str, Entry], fmt: Format, version: str, judge: Judge) -> None:
     """Report what the entries of a manifest show, and where other intact records of the release contradict it."""
     report_repeated(manifest, judge)
     if not manifest.unusable:
-        judges_lists = bool(_codes_of_lists(fmt))
-        check_records(Known(manifest.files), intact, judge, fmt.describers.get(version), judges_lists=judges_lists)
+        records = (entry for entry in intact.values() if not fmt.judges_list(entry.path))
+        check_records(Known(manifest.files, intact), records, judge, fmt.describers.get(version))
 
 
 def judge_unsealed(
@@ -217,8 +216,12 @@ def judge_unsealed(
     }
     describer = fmt.describers.get(version)
     others = {"card"} if loading else ()
-    records = (each for each in release.records if each.path not in unread and role_of_record(each) not in others)
-    check_records(Known(files, sealed=False), records, judge, describer, judges_lists=bool(_codes_of_lists(fmt)))
+    records = (
+        entry
+        for entry in release.records
+        if entry.path not in unread and role_of_record(entry) not in others and not fmt.judges_list(entry.path)
+    )
+    check_records(Known(files, release.found.files, sealed=False), records, judge, describer)
 
 
 def _codes_of_lists(fmt: Format) -> set[str]:

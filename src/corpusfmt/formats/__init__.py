@@ -345,6 +345,8 @@ class Format(Struct, frozen=True):
     documents_role: str = ""
     #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
     reads_only_its_files: bool = False
+    #: Return whether its own rules judge the checksum list at a path.
+    judges_list: Callable[[str], bool] = lambda _path: False
     #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.
     is_general: bool = False
 

@@ -23,8 +23,12 @@ from corpusfmt.model import Document
 #: The number of folders that may be above a language's folder in some targets: variants of a release are next to each other.
 FOLDERS_ABOVE = 2
 
+#: Names of lists as `sha256sum` and its relatives write them, for many files or for one.
+CHECKSUM_LIST = r"(?:.*[._-])?(?P<algorithm>md5|sha-?(?:1|224|256|384|512))(?:sums?)?(?:\.txt)?"
+
 #: Files next to the data that belong to a release but not to its format.
 ROOT_FILES = (
+    rf"{CHECKSUM_LIST}|"
     r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata(_schema)?\.json|(README|LICENSE)([.-].*)?"
     r"|.+\.(sig|asc|sigstore(\.json)?)"
 )

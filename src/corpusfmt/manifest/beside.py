@@ -6,6 +6,7 @@ changed record, only the change is reported. Without a manifest they are what wa
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
 import re
 from collections import Counter
@@ -16,10 +17,12 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats.describing import Describer
+from corpusfmt.formats.general import barred
+from corpusfmt.formats.parts import CHECKSUM_LIST
 from corpusfmt.io.lines import Line, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_object
-from corpusfmt.manifest.model import ListedFile, is_sha256, is_unlisted
+from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION_DIFFERS, STATISTICS_DIFFER
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
@@ -27,13 +30,17 @@ from corpusfmt.rules import Judge
 _DESCRIPTION, _STATISTICS = "croissant.json", "stats.json"
 _MOST_BYTES = 64 * 1024 * 1024
 _LONGEST_LINE = 8192
-# What `sha256sum` writes, also with --binary or --tag, and what it reads.
+_READ_SIZE = 1024 * 1024
+# By the number of digits.
+_ALGORITHMS = {32: "md5", 40: "sha1", 56: "sha224", 64: "sha256", 96: "sha384", 128: "sha512"}
+_HEX = "(?:" + "|".join(f"[0-9A-Fa-f]{{{digits}}}" for digits in _ALGORITHMS) + ")"
+# What `sha256sum` and its relatives write, also with --binary or --tag, and what they read.
 _CHECKSUM = re.compile(
-    r"(?P<escape>\\?)(?:(?P<digest>[0-9A-Fa-f]{64}) [ *]?(?P<path>.+)|SHA256 \((?P<tagged>.+)\) = (?P<after>[0-9A-Fa-f]{64}))"
+    rf"(?P<escape>\\?)(?:(?P<digest>{_HEX}) [ *]?(?P<path>.+)|(?:MD5|SHA1|SHA224|SHA256|SHA384|SHA512) \((?P<tagged>.+)\) = (?P<after>{_HEX}))"
 )
 # The digest of one file, without its name.
-_DIGEST_ALONE = re.compile(r"(.+)\.sha-?256", re.IGNORECASE)
-_CHECKSUM_LIST = re.compile(r"(?:.*[._-])?sha-?256(?:sums?)?(?:\.txt)?", re.IGNORECASE)
+_DIGEST_ALONE = re.compile(r"(.+)\.(?:md5|sha-?\d+)", re.IGNORECASE)
+_CHECKSUM_LIST = re.compile(CHECKSUM_LIST, re.IGNORECASE)
 _CARD = re.compile(r"README(?:\.md)?", re.IGNORECASE)
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 _NAMED = re.compile(r"[^\s`'\"<>|()\[\],]+")
@@ -47,10 +54,11 @@ _FURTHER = "…"
 class Known(Struct, frozen=True):
     """What is known of the files of a folder, by path: from its manifest, or, unless it is `sealed`, from the files themselves.
 
-    The digest of a file that was not read is empty.
+    The SHA-256 of a file that was not read is empty; for digests of other kinds, files are read as they are compared.
     """
 
     files: Mapping[str, ListedFile]
+    entries: Mapping[str, Entry]
     sealed: bool = True
 
     @property
@@ -61,13 +69,8 @@ class Known(Struct, frozen=True):
         return f"{hint}, then seal the release again" if self.sealed else hint
 
 
-def check_records(
-    known: Known, records: Iterable[Entry], judge: Judge, describer: Describer | None, *, judges_lists: bool
-) -> None:
-    """Report where the records of a folder contradict its files; with a manifest, `records` are those that match it.
-
-    `judges_lists` is whether the format has rules for its checksum lists.
-    """
+def check_records(known: Known, records: Iterable[Entry], judge: Judge, describer: Describer | None) -> None:
+    """Report where the records of a folder contradict its files; with a manifest, `records` are those that match it."""
     for entry in sorted(filter(role_of_record, records), key=lambda each: each.path.split("/")):
         role = role_of_record(entry)
         if role == "croissant":
@@ -76,7 +79,7 @@ def check_records(
             _check_statistics(_object(entry), known, judge, describer)
         elif role == "card":
             _check_card(entry, known, judge)
-        elif not judges_lists:
+        else:
             _check_list(entry, known, judge)
 
 
@@ -92,10 +95,10 @@ def role_of_record(entry: Entry) -> str:
 
 
 def named_digests(entry: Entry) -> Iterator[str]:
-    """Yield the paths of the files whose digests a record says."""
+    """Yield the paths of the files whose SHA-256 a record says."""
     role = role_of_record(entry)
     if role == "checksum list":
-        yield from (path for _, path, _ in _listed(entry) if path)
+        yield from (path for _, path, digest in _listed(entry) if _algorithm(digest) == "sha256")
     elif role == "croissant":
         yield from (url for _, each, url in _described(_object(entry)) if "sha256" in each)
     elif role == "card":
@@ -190,7 +193,7 @@ def _listed(entry: Entry) -> Iterator[tuple[Location, str, str]]:
         at, text = Location(entry.path, line.line), line.data.decode("utf-8", "backslashreplace").removesuffix("\r")
         if not text.strip() or text.startswith("#"):
             continue
-        if alone and is_sha256(text.strip().lower()):
+        if alone and re.fullmatch(_HEX, text.strip()):
             yield at, _joined(entry.parent, alone[1]), text.strip()
             continue
         match = _CHECKSUM.fullmatch(text)
@@ -207,21 +210,47 @@ def _joined(folder: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(folder, name))
 
 
+def _algorithm(digest: str) -> str:
+    return _ALGORITHMS.get(len(digest), "")
+
+
 def _check_list(entry: Entry, known: Known, judge: Judge) -> None:
     for at, path, digest in _listed(entry):
         listed = known.files.get(path)
         if not path:
-            problem = Problem("not a line of `sha256sum`", at, "write the list again with `sha256sum`", minor=True)
+            kind = _CHECKSUM_LIST.fullmatch(entry.name)
+            program = f"{kind['algorithm'].lower().replace('-', '') if kind else 'sha256'}sum"
+            problem = Problem(f"not a line of `{program}`", at, f"write the list again with `{program}`", minor=True)
             judge.report(CHECKSUM_DIFFERS, problem)
         elif listed is None and (not is_unlisted(path) or path.startswith("../")):
             hint = "remove the line" if known.sealed else "fetch the file, or remove the line"
             judge.report(CHECKSUM_DIFFERS, Problem(f"`{path}` {known.absent}", at, known.then_seal(hint)))
-        elif listed is not None and listed.sha256 not in {"", digest.lower()}:
-            message = f"SHA-256 of `{path}` is `{digest}`, expected `{listed.sha256}`"
+        elif listed is not None and (actual := _digest_of(path, digest, known, judge)) not in {"", digest.lower()}:
+            message = (
+                f"{_algorithm(digest).upper().replace('SHA', 'SHA-')} of `{path}` is `{digest}`, expected `{actual}`"
+            )
             hint = (
                 known.then_seal("write the list again") if known.sealed else "fetch the file again, or correct the list"
             )
             judge.report(CHECKSUM_DIFFERS, Problem(message, at, hint))
+
+
+def _digest_of(path: str, listed: str, known: Known, judge: Judge) -> str:
+    """Return the digest of a file, of the kind that a list has for it; "" if it is not known."""
+    algorithm = _algorithm(listed)
+    if algorithm == "sha256":
+        return known.files[path].sha256
+    entry = known.entries.get(path)
+    try:
+        if entry is not None:
+            with entry.open() as file:
+                digest = hashlib.new(algorithm, usedforsecurity=False)
+                for chunk in iter(lambda: file.read(_READ_SIZE), b""):
+                    digest.update(chunk)
+                return digest.hexdigest()
+    except OSError as error:
+        judge.report(*barred(error, Location(path)))
+    return ""
 
 
 def _check_card(entry: Entry, known: Known, judge: Judge) -> None:

@@ -212,7 +212,7 @@ CHECKSUM_DIFFERS = RULES.finding(
     """A checksum list contradicts the manifest, or without one the file itself, or names a file that is not there.
 
     Why: the file is damaged or the list is wrong, and everyone who runs `sha256sum -c` sees a failure.
-    Example: `SHA256SUMS` of an earlier version; milder: a line that is not one of `sha256sum`.
+    Example: `SHA256SUMS` or `data.md5` of an earlier version; milder: a line that is not one of `sha256sum`.
     Fix: fetch the file again, or write the list again with `sha256sum`; then run `corpusfmt seal DIR` if there is a manifest.
     """,
     grades={"minor": Severity.WARNING},

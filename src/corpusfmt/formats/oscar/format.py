@@ -10,6 +10,7 @@ from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.mend import mends
+from corpusfmt.formats.oscar.parts import checksum_code
 from corpusfmt.formats.oscar.read import document_at, read, rows, texts, unpaired
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
@@ -38,4 +39,5 @@ FORMAT = Format(
     writers={"1.0": OSCAR_1_0, "1.1": OSCAR_1_1},
     describers=DESCRIBERS,
     mends=mends,
+    judges_list=lambda path: checksum_code(path.rpartition("/")[2]) is not None,
 )

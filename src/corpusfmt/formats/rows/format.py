@@ -84,7 +84,7 @@ def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unr
         if not hidden and report_barred(each, judge):
             continue
         if each.kind == "file" and not hidden and not is_data(each) and not is_root_file(each.name):
-            looks_alike = _LOOKS_LIKE_DATA.fullmatch(each.name) and "sha256" not in each.name
+            looks_alike = _LOOKS_LIKE_DATA.fullmatch(each.name) is not None
         else:
             looks_alike = each.name == _STATE_FOLDER or each.name.startswith(PARTIAL_PREFIX)
         if looks_alike:

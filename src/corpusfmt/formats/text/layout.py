@@ -20,7 +20,7 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
 
 _NAME = re.compile(r".*\.txt(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?", re.DOTALL)
-_COMPANION = re.compile(rf"{ROOT_FILES}|.*(?:sha(?:256|384|512)|md5).*|.*\.md", re.IGNORECASE | re.DOTALL)
+_COMPANION = re.compile(rf"{ROOT_FILES}|.*\.md", re.IGNORECASE | re.DOTALL)
 # Limits of a shard of files that are documents.
 _MOST_FILES = 10_000
 _MOST_BYTES = 256 * 1024 * 1024
