@@ -279,3 +279,22 @@ def test_what_is_valid_is_read_counted_and_described_alike(
         assert corpusfmt.describe(folder)["@type"] == "sc:Dataset"
     else:
         assert damage is not None, corpusfmt.render(report)
+
+
+@pytest.mark.parametrize("option", ["dedup", "blocklist"])
+def test_an_option_without_effect_is_refused(option: str, tmp_path: Path) -> None:
+    folder = jsonl(tmp_path / "a", '{"text":"one"}')
+    (tmp_path / "block").write_text("1\n", "utf-8")
+    value: dict[str, Any] = {option: tmp_path / "block" if option == "blocklist" else True}
+    with pytest.raises(UsageError, match=f"a is jsonl, and --{option} applies only to"):
+        corpusfmt.validate(folder, format="jsonl", **value)
+
+
+def test_an_option_of_one_format_selects_it(tmp_path: Path) -> None:
+    folder = jsonl(tmp_path / "a", '{"id":"1","text":"one"}')
+    (tmp_path / "block").write_text("1\n", "utf-8")
+    assert corpusfmt.validate(folder).format == "jsonl"
+    report = corpusfmt.validate(folder, blocklist=tmp_path / "block")
+    assert report.format == "dolma"
+    assert ("DOL314", "a.jsonl") in errors(report)
+    assert corpusfmt.validate(folder, dedup=True).format == "oscar"

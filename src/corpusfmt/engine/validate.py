@@ -226,6 +226,8 @@ def examine(
         refuse_barred(entry)
         with within(meter):
             chosen = format_of_reading(entry, format, options.reading)
+            if chosen == "auto":
+                chosen = next((fmt.name for fmt in _with_own_option(options)), chosen)
             named = named or (None if chosen == "auto" else named_format(chosen))
             fmt, version = named or _detected(entry)
     except (BadInput, LimitReached) as unread:
@@ -242,9 +244,14 @@ def examine(
             raise
         report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
         return Examined(report, "unknown", "")
-    is_folder = entry.kind == "directory"
-    if options.maps and fmt.records is None and not (is_folder and description_in(entry.child)):
-        raise UsageError(f"{printable(entry.path)} is {fmt.name}, and --map applies only to Croissant: remove --map")
+    name = printable(entry.path)
+    for other in _with_own_option(options):
+        if other.name != fmt.name:
+            option = f"--{other.own_option}"
+            raise UsageError(f"{name} is {fmt.name}, and {option} applies only to {other.name}: remove {option}")
+    is_described = fmt.records is not None or (entry.kind == "directory" and description_in(entry.child) is not None)
+    if options.maps and not is_described:
+        raise UsageError(f"{name} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
     if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
@@ -293,6 +300,13 @@ class _Run(Struct, frozen=True):
     part: Whole
     fail_fast: bool
     cache: Cache | None
+
+
+def _with_own_option(options: CheckOptions) -> list[Format]:
+    """Return the formats that have an option of their own which was given."""
+    if not (options.dedup or options.blocklist):
+        return []
+    return [fmt for fmt in all_formats() if fmt.own_option and getattr(options, fmt.own_option)]
 
 
 def _detected(entry: Entry) -> tuple[Format, str]:

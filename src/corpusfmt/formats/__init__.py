@@ -13,7 +13,7 @@ from importlib import import_module
 from importlib.machinery import BYTECODE_SUFFIXES, SOURCE_SUFFIXES
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 from msgspec import Struct, field
 
@@ -345,6 +345,8 @@ class Format(Struct, frozen=True):
     documents_role: str = ""
     #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
     reads_only_its_files: bool = False
+    #: The option of `validate` that only this format has, and that therefore names it.
+    own_option: Literal["", "dedup", "blocklist"] = ""
     #: Return whether its own rules judge the checksum list at a path.
     judges_list: Callable[[str], bool] = lambda _path: False
     #: Whether it accepts paths of other formats, too: it is asked only if no other format claims a path.

@@ -38,4 +38,5 @@ FORMAT = Format(
     writers={VERSION: DOLMA},
     describers=DESCRIBERS,
     mends=mends,
+    own_option="blocklist",
 )

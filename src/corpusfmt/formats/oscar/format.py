@@ -40,4 +40,5 @@ FORMAT = Format(
     describers=DESCRIBERS,
     mends=mends,
     judges_list=lambda path: checksum_code(path.rpartition("/")[2]) is not None,
+    own_option="dedup",
 )
