@@ -90,6 +90,33 @@ def test_variants_side_by_side(prefix: str, tmp_path: Path) -> None:
     assert (report.verdict, report.coverage.documents) == (Verdict.VALID, 16)
 
 
+@pytest.mark.parametrize(
+    ("original", "deduplicated"),
+    [("original", "deduplicated"), ("shuff-orig", "shuff-dedup"), ("packaged_nondedup", "packaged")],
+)
+def test_dedup_does_not_mean_the_variant_before(original: str, deduplicated: str, tmp_path: Path) -> None:
+    once, twice = release("1.0", {"af": [[1]]}).tree(), release("1.0", {"af": [[1]]}).tree()
+    text = gunzip(twice["af/af.txt.gz"])
+    twice["af/af.txt.gz"] = gz(text + text)
+    del twice["af/af_sha256.txt"]
+    write({f"{original}/{path}": data for path, data in twice.items()}, tmp_path)
+    write({f"{deduplicated}/{path}": data for path, data in once.items()}, tmp_path)
+    assert told(corpusfmt.validate(tmp_path, dedup=True)) == [("OSC201", f"{original}/af")]
+    write({f"{deduplicated}/{path}": data for path, data in twice.items()}, tmp_path)
+    assert ("OSC309", f"{deduplicated}/af/af.txt.gz") in told(corpusfmt.validate(tmp_path, dedup=True))
+
+
+def test_lines_are_not_compared_with_a_broken_original(tmp_path: Path) -> None:
+    one = release("1.0", {"af": [[1, 2, 3]]}).tree()
+    write({f"deduplicated/{path}": data for path, data in one.items()}, tmp_path)
+    one["af/af.txt.gz"] = one["af/af.txt.gz"][:-40]
+    del one["af/af_sha256.txt"]
+    write({f"original/{path}": data for path, data in one.items()}, tmp_path)
+    report = corpusfmt.validate(tmp_path)
+    assert {code for code, _ in told(report)} == {"GEN101", "OSC201"}
+    assert [rule for _, rule, _ in report.coverage.gaps] == ["OSC111"]
+
+
 def test_an_id_in_two_variants_is_no_repetition(tmp_path: Path) -> None:
     one = release("1.1", PARTS).tree()
     other = release("1.1", PARTS).tree()

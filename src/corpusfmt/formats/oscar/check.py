@@ -121,6 +121,10 @@ def _check(
     alignment = Alignment(metadata.rows, text.documents, text.odd_lines, _path(shard, "metadata"))
     _read_in_step(sources, text, metadata, alignment)
     _report(sources, metadata, alignment, judge)
+    if part.compared and options.scratch is not None and "text" in sources and not sources["text"].whole:
+        place = line_folder(options.scratch, part) / UNREAD
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.touch()
     _check_digests(shard, part, sources, judge)
     size = sum(source.bytes for source in sources.values())
     judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
@@ -205,8 +209,12 @@ def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
         judge.check(Digest(Location(entry.path), entry.name, listed, digest.sha256, part.listing.path))
 
 
+#: The file, next to hashes of lines, that says that a text could not be read to its end.
+UNREAD = "unread"
+
+
 def _line_keys(shard: Shard, part: Part, options: CheckOptions) -> KeyWriter | None:
-    if not part.dedup or options.scratch is None or "text" not in shard.files:
+    if not (part.dedup or part.compared) or options.scratch is None or "text" not in shard.files:
         return None
     return KeyWriter(line_folder(options.scratch, part), shard.index)
 

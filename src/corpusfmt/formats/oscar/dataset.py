@@ -1,4 +1,4 @@
-"""Internal: Checks across parts: OSC309 (duplicate lines of a language) and OSC602 (duplicate record ids).
+"""Internal: Checks across parts: OSC111 (lines missing before deduplication), OSC309 (duplicate lines) and OSC602 (duplicate record ids).
 
 Hashes of all lines and ids are in `options.scratch`. Equal hashes are only candidates: their lines are read again before
 anything is reported, so a collision never becomes a finding. Candidates come in batches, which bounds memory.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 from array import array
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,13 +18,22 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard
-from corpusfmt.formats.oscar.check import FewRecords, Source, check, fingerprint_file, line_folder, record_folder
+from corpusfmt.formats.oscar.check import (
+    UNREAD,
+    FewRecords,
+    Source,
+    check,
+    fingerprint_file,
+    line_folder,
+    record_folder,
+)
 from corpusfmt.formats.oscar.headers import fingerprint, is_own
+from corpusfmt.formats.oscar.layout_rules import NOT_IN_ORIGINAL
 from corpusfmt.formats.oscar.metadata_rules import RECORD_ID
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
-from corpusfmt.io.keys import KeyWriter, Place, repeated
+from corpusfmt.io.keys import KeyWriter, Place, repeated, unmatched
 from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.lines import LongLine
 from corpusfmt.io.paths import entry_of
@@ -68,13 +77,35 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
             folders["lines", part.language_index] = line_folder(scratch, part)
         if ("records", part.release_index) not in folders:
             folders["records", part.release_index] = record_folder(scratch, part)
-    for (kind, _), folder in folders.items():
+    for (kind, index), folder in folders.items():
         if not folder.is_dir():
             continue
         if kind == "lines":
-            _judge_lines(folder, shards, languages, judge, options)
+            if shards[languages.index(index)].payload.dedup:
+                _judge_lines(folder, shards, languages, judge, options)
         else:
             _judge_records(folder, shards, languages, _Suspicious(scratch, shards, languages, few), judge, options)
+    _judge_variants(shards, scratch, judge, options)
+
+
+def _judge_variants(shards: Sequence[Shard], scratch: Path, judge: Judge, options: CheckOptions) -> None:
+    """Report the lines of deduplicated languages that the same languages before deduplication lack."""
+    deduplicated = {part.language_index: part for part in (shard.payload for shard in shards) if part.original >= 0}
+    for part in deduplicated.values():
+        own, original = line_folder(scratch, part), scratch / "lines" / str(part.original)
+        if (own / UNREAD).exists() or (original / UNREAD).exists():
+            judge.coverage.gap(part.name, "OSC111", "a text could not be read to its end")
+            continue
+        first: dict[int, int] = {}
+        counts: Counter[int] = Counter()
+        for shard, row in unmatched(own, [original]):
+            first[shard] = min(row, first.get(shard, row))
+            counts[shard] += 1
+        lines = _read_again(first.items(), shards, "text", options.max_line_bytes, _line_key)
+        for (shard, _), ((_, shown), at) in sorted(lines.items()):
+            message = f"the line `{shown}` is not in the variant before deduplication"
+            hint = "build both variants again from the same documents, or fetch them again"
+            judge.report(NOT_IN_ORIGINAL, Problem(message, at, hint, count=counts[shard]))
 
 
 class _Few(Struct):

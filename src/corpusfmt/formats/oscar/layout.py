@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain, groupby
 from operator import attrgetter
 
@@ -15,13 +15,14 @@ from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.oscar.checksums import ChecksumList, read_list, report_no_list
 from corpusfmt.formats.oscar.layout_rules import (
     NO_LANGUAGE_DIRECTORY,
+    NOT_IN_ORIGINAL,
     STRAY_ENTRY,
     DirectoryName,
     Language,
     Pairing,
     each_once,
 )
-from corpusfmt.formats.oscar.parts import Listing, Part, checksum_code, parse_name, role_of
+from corpusfmt.formats.oscar.parts import Listing, Part, checksum_code, is_original, original_of, parse_name, role_of
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
 from corpusfmt.formats.oscar.slots import Slots, judge_beside
@@ -91,6 +92,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     version = options.version or version_of(survey)[0]
     planner = _Planner(options, version)
     planner.judge_root(entry, survey)
+    planner.judge_variants(survey.folders)
     for index, folder in enumerate(survey.folders):
         planner.add(folder, index)
     planner.judge_lines()
@@ -104,6 +106,9 @@ class _Planner:
         self.shards: list[Shard] = []
         self.tally = Tally(options.max_per_rule, options.grading.known)
         self.coverage = Coverage()
+        #: For the number of a deduplicated language that of the same before deduplication.
+        self._originals: dict[int, int] = {}
+        self._compared: set[int] = set()
 
     def _judge(self, path: str) -> Judge:
         options = self._options
@@ -132,6 +137,24 @@ class _Planner:
             judge.report(NO_LANGUAGE_DIRECTORY, Problem("no language directory", Location("."), hint))
         self._close(judge)
 
+    def judge_variants(self, folders: Sequence[Folder]) -> None:
+        """Find the languages before deduplication of those that are deduplicated."""
+        numbers = {(posixpath.dirname(folder.path), folder.code): index for index, folder in enumerate(folders)}
+        variants = {variant for variant, _ in numbers}
+        for (variant, code), index in numbers.items():
+            above, name = posixpath.split(variant)
+            original = posixpath.join(above, original_of(name))
+            if not original_of(name) or original not in variants:
+                continue
+            if (original, code) in numbers:
+                self._originals[index] = numbers[original, code]
+                self._compared |= {index, numbers[original, code]}
+            else:
+                judge = self._judge(folders[index].path)
+                message = f"`{code}` is not in `{original}/`"
+                judge.report(NOT_IN_ORIGINAL, Problem(message, folders[index].at, "fetch or build both variants again"))
+                self._close(judge)
+
     def add(self, folder: Folder, index: int) -> None:
         """Check one language directory and add its parts."""
         judge = self._judge(folder.path or folder.code)
@@ -139,8 +162,9 @@ class _Planner:
         language = slots.language()
         judge.check(language if folder.alone is None else Pairing(language.code, language.texts, language.metadata))
         listing = self._checksums(folder, slots, language, judge)
+        declared = self._options.dedup and not is_original(posixpath.basename(posixpath.dirname(folder.path)))
         # Only a single file may be named so.
-        dedup = self._options.dedup or (None in language.texts and is_dedup(language.texts[None]))
+        dedup = declared or (None in language.texts and is_dedup(language.texts[None]))
         for number in each_once(language.texts, language.metadata):
             files: dict[str, Entry] = {role: parts[number] for role, parts in slots.parts.items() if number in parts}
             self._add_shard(folder, index, files, listing, dedup=dedup)
@@ -186,7 +210,15 @@ class _Planner:
             digests = {role: listing.of(entry.name) for role, entry in files.items()}
             listed = Listing(listing.path, digests, listing.complete, listing.orphans)
         part = Part(
-            folder.code, f"{folder.code}/{stem}", self._version, index, folder.release, dedup=dedup, listing=listed
+            folder.code,
+            f"{folder.code}/{stem}",
+            self._version,
+            index,
+            folder.release,
+            dedup=dedup,
+            listing=listed,
+            compared=index in self._compared,
+            original=self._originals.get(index, -1),
         )
         name = f"{folder.path}/{stem}" if folder.path else stem
         corpus = folder.path.rpartition("/")[0]

@@ -241,3 +241,16 @@ def part_without_metadata(pairing: Pairing) -> Iterator[Problem]:
             missing = data_name(pairing.code, missing_role, number)
             at = Location(here[number].path)
             yield Problem(f"`{missing}` is missing next to `{here[number].name}`", at, f"restore `{missing}`")
+
+
+NOT_IN_ORIGINAL = RULES.finding(
+    "OSC111",
+    "not-in-original",
+    """A language or a line of a deduplicated variant is missing from the variant before deduplication next to it.
+
+    Why: deduplication only removes lines, so one of the two is incomplete or of another release.
+    Example: `deduplicated/de` without `original/de`; a line of `shuff-dedup/de` that `shuff-orig/de` lacks.
+    Fix: build both variants again from the same documents, or fetch them again.
+    """,
+    spec=LAYOUT,
+)

@@ -85,7 +85,8 @@ class Part(Struct, frozen=True):
 
     `name` is language and part as in document ids ("en/en_part_2"). `language_index` numbers the language directories of
     the plan, `release_index` its releases: ids are unique in a language and shared in a release. If `shuffled`, each line
-    of the text is a document.
+    of the text is a document. `original` is the `language_index` of the language before deduplication, -1 if it is not
+    known; lines of both are `compared`.
     """
 
     language: str
@@ -96,3 +97,18 @@ class Part(Struct, frozen=True):
     dedup: bool = False
     listing: Listing | None = None
     shuffled: bool = False
+    compared: bool = False
+    original: int = -1
+
+
+def original_of(variant: str) -> str:
+    """Return the name of a variant before deduplication by that of the deduplicated one, "" for other names."""
+    if variant == "packaged":
+        return "packaged_nondedup"
+    match = re.fullmatch(r"(|.*[-_.])dedup(licated)?", variant)
+    return f"{match[1]}orig{'inal' if match[2] else ''}" if match else ""
+
+
+def is_original(variant: str) -> bool:
+    """Return whether a variant is named as one before deduplication."""
+    return re.fullmatch(r"(?:|.*[-_.])(?:orig(?:inal)?|nondedup)", variant) is not None
