@@ -248,7 +248,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 @examples(60)
 @given(
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from([*KINDS, "mc4"]),
     texts=st.lists(TEXTS, min_size=1, max_size=6),
     has_description=st.booleans(),
     damage=st.none() | st.integers(0, 10_000),
@@ -257,9 +257,16 @@ def test_what_is_valid_is_read_counted_and_described_alike(
     kind: str, texts: list[str], has_description: bool, damage: int | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("folder") / "a"
-    corpusfmt.write(
-        [Document(str(n), text, "web", "de") for n, text in enumerate(texts)], folder, to=kind, on_loss="allow"
-    )
+    if kind == "mc4":
+        rows = ({"text": text, "timestamp": "2020-01-01T00:00:00Z", "url": "https://example.org"} for text in texts)
+        folder.mkdir()
+        with gzip.open(folder / "c4-de.tfrecord-00000-of-00001.json.gz", "wt", encoding="utf-8") as shard:
+            shard.writelines(f"{json.dumps(row)}\n" for row in rows)
+        if has_description:
+            described(folder)
+    else:
+        documents = [Document(str(n), text, "web", "de") for n, text in enumerate(texts)]
+        corpusfmt.write(documents, folder, to=kind, on_loss="allow")
     for name in ("MANIFEST.json", "README.md", *(() if has_description else ("croissant.json",))):
         (folder / name).unlink(missing_ok=True)
     if damage is not None:
@@ -277,6 +284,8 @@ def test_what_is_valid_is_read_counted_and_described_alike(
         assert sum(1 for _ in corpusfmt.read(folder)) == count
         assert corpusfmt.stats(folder).to_dict()["documents"] == count
         assert corpusfmt.describe(folder)["@type"] == "sc:Dataset"
+        corpusfmt.convert(folder, folder.with_name("b"), to="jsonl", on_loss="allow")
+        assert corpusfmt.validate(folder.with_name("b")).coverage.documents == count
     else:
         assert damage is not None, corpusfmt.render(report)
 
@@ -298,3 +307,14 @@ def test_an_option_of_one_format_selects_it(tmp_path: Path) -> None:
     assert report.format == "dolma"
     assert ("DOL314", "a.jsonl") in errors(report)
     assert corpusfmt.validate(folder, dedup=True).format == "oscar"
+
+
+def test_a_folder_of_tables_is_judged_by_them(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a/a.csv").write_text("text,n\none,1\n", "utf-8")
+    described(tmp_path / "a")
+    report = corpusfmt.validate(tmp_path / "a")
+    assert (report.format, report.verdict, report.coverage.documents) == ("croissant", Verdict.VALID, 1)
+    (tmp_path / "a/a.csv").write_text("text,n\none,x\n", "utf-8")
+    assert {code for code, _ in errors(corpusfmt.validate(tmp_path / "a"))} == {"CRO603", "CRO609"}
+    assert corpusfmt.validate(tmp_path / "a/croissant.json").verdict is Verdict.VALID

@@ -244,6 +244,12 @@ def examine(
             raise
         report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
         return Examined(report, "unknown", "")
+    if entry.kind == "directory" and fmt.descriptions is not None and not options.data:
+        from corpusfmt.manifest.beside import describes_files  # noqa: PLC0415 - seldom needed
+
+        # A folder is judged by everything in it.
+        with within(meter):
+            options = replace(options, data=describes_files(entry))
     name = printable(entry.path)
     for other in _with_own_option(options):
         if other.name != fmt.name:

@@ -16,11 +16,12 @@ from typing import Any
 
 from msgspec import Struct
 
+from corpusfmt.formats import description_in
 from corpusfmt.formats.describing import Describer
 from corpusfmt.formats.general import barred
-from corpusfmt.formats.parts import CHECKSUM_LIST
+from corpusfmt.formats.parts import CHECKSUM_LIST, is_root_file
 from corpusfmt.io.lines import Line, lines
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION_DIFFERS, STATISTICS_DIFFER
@@ -92,6 +93,20 @@ def role_of_record(entry: Entry) -> str:
     if _CARD.fullmatch(entry.path):
         return "card"
     return "checksum list" if _CHECKSUM_LIST.fullmatch(entry.name) else ""
+
+
+def describes_files(folder: Entry) -> bool:
+    """Return whether a folder has files that its description is about."""
+    described = description_in(folder.child)
+    try:
+        objects = _object(described[1]).get("distribution") if described else None
+    except OSError:
+        return False  # which its own check reports
+    resources = [each for each in (objects if isinstance(objects, list) else ()) if isinstance(each, dict)]
+    has_sets = any("contentUrl" not in each and "containedIn" not in each for each in resources)
+    urls = {each["contentUrl"] for each in resources if isinstance(each.get("contentUrl"), str)}
+    files = (each.path for each in walk(folder) if each.kind == "file" and not is_unlisted(each.path))
+    return any(path in urls or (has_sets and not is_root_file(path.rpartition("/")[2])) for path in files)
 
 
 def named_digests(entry: Entry) -> Iterator[str]:
