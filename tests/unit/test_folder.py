@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 from support import FIXTURES, run_cli
@@ -247,6 +247,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 
 @examples(60)
+@example(kind="jsonl", texts=["0"], has_description=True, damage=0)
+@example(kind="mc4", texts=["0"], has_description=True, damage=1)
 @given(
     kind=st.sampled_from([*KINDS, "mc4"]),
     texts=st.lists(TEXTS, min_size=1, max_size=6),
