@@ -21,13 +21,13 @@ _MAX_SNIFFED = 8 * 1024 * 1024
 _MOST_LISTED = 10_000
 
 
-def content_of(entry: Entry, limit: int = -1) -> bytes:
-    """Return the bytes of a file, `limit` of them at most."""
+def content_of(entry: Entry, most: int) -> bytes:
+    """Return the first bytes of a file."""
     with entry.open() as file:
         parts = []
-        while limit and (part := file.read(limit if limit > 0 else 1 << 20)):
+        while most and (part := file.read(most)):
             parts.append(part)
-            limit -= len(part) if limit > 0 else 0
+            most -= len(part)
         return b"".join(parts)
 
 
