@@ -278,9 +278,13 @@ def _session(parts: Iterable[str], shell: Callable[..., str], changed: list[tupl
         before = part[command.end() :]
         text = before.rstrip("\n")
         now = _replaced(shell(_replaced(command[0][2:], changed), checked=False), back).rstrip("\n")
-        shown = "\n".join(r"(?:.*\n)*.*" if line == "…" else re.escape(line) for line in text.split("\n"))
         ending = before[len(text) :] or "\n"
-        yield command[0] + (before if re.fullmatch(shown, now) else now + ending if now else ending[1:])
+        yield command[0] + (before if re.fullmatch(pattern_of(text), now) else now + ending if now else ending[1:])
+
+
+def pattern_of(text: str) -> str:
+    """Return an expression for what a page shows, in which a line `…` stands for any lines."""
+    return "\n".join(r"(?:.*\n)*.*" if line == "…" else re.escape(line) for line in text.split("\n"))
 
 
 def environment_in(folder: Path, corpora: Path, programs: Path = Path(sys.executable).parent) -> dict[str, str]:
