@@ -136,9 +136,3 @@ def test_another_machine_goes_on_after_one_that_vanished(store: Store, wet: Path
                 assert process.returncode == 0, (out + errors).decode()
                 break
         same(store, name, local / "corpus")
-
-
-def test_workers_of_a_cluster_need_a_common_folder(store: Store, wet: Path, tmp_path: Path) -> None:
-    words = ["build", wet, "-o", f"{BUCKET}/clustered", "--state", f"{BUCKET}/clustered.state", "--engine", "dask"]
-    said = Machines(store, tmp_path).end(*words, status=2)
-    assert "clustered.state, and workers of dask need a folder that all of them see: name one" in said
