@@ -242,34 +242,33 @@ class _Refusing(Faults):
         return Answer(403, {"Content-Type": "application/xml"}, said.encode())
 
 
-@pytest.mark.parametrize(
-    ("code", "message", "remedy"),
-    [
-        ("InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.", "set AWS_PROFILE"),
-        ("SignatureDoesNotMatch", "The request signature we calculated does not match.", "set AWS_PROFILE"),
-        ("AccessDenied", "Access Denied", "ask for the right to list, read, write and delete there"),
-        (
-            "RequestTimeTooSkewed",
-            "The difference between the request time and the current time is too large.",
-            "set the clock of this machine",
-        ),
-    ],
+REFUSALS = (
+    ("InvalidAccessKeyId", "The AWS Access Key Id you provided does not exist in our records.", "set AWS_PROFILE"),
+    ("SignatureDoesNotMatch", "The request signature we calculated does not match.", "set AWS_PROFILE"),
+    ("AccessDenied", "Access Denied", "ask for the right to list, read, write and delete there"),
+    (
+        "RequestTimeTooSkewed",
+        "The difference between the request time and the current time is too large.",
+        "set the clock of this machine",
+    ),
 )
-def test_a_store_that_refuses(code: str, message: str, remedy: str, wet: Path, tmp_path: Path) -> None:
+
+
+def test_a_store_that_refuses(wet: Path, tmp_path: Path) -> None:
     faults = _Refusing(0, 0)
-    faults.code, faults.message = code, message
     with serving(faults) as store:
         words = ["build", wet, "-o", f"{BUCKET}/corpus", "-q"]
-        # Before any work, and once the corpus is being written.
-        for faults.text, status, place in (
-            ("/bucket", 2, f"{BUCKET}/corpus"),
-            ("/en/", 3, f"{BUCKET}/corpus/en/en.txt.gz"),
-        ):
-            said = store.run(*words, status=status, cwd=tmp_path)
-            assert said.count("\n") == 1
-            assert place in said
-            assert message.removesuffix(".") in said
-            assert remedy in said
+        for faults.code, faults.message, remedy in REFUSALS:
+            # Before any work, and once the corpus is being written.
+            for faults.text, status, place in (
+                ("/bucket", 2, f"{BUCKET}/corpus"),
+                ("/en/", 3, f"{BUCKET}/corpus/en/en.txt.gz"),
+            ):
+                said = store.run(*words, status=status, cwd=tmp_path)
+                assert said.count("\n") == 1
+                assert place in said
+                assert faults.message.removesuffix(".") in said
+                assert remedy in said
         faults.text = "nothing of this"
         store.run(*words, cwd=tmp_path)
         assert store.objects("corpus").keys() == listed(store.objects("corpus"))
