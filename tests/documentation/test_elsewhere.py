@@ -32,7 +32,7 @@ _PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
 def stores(folder: Path) -> Iterator[Variables]:
     """S3 with the sample, a Hub with a gated repository, and sigstore for a workflow, on the loopback interface."""
     trust = folder / "trust.json"
-    with serving(Faults()) as store, hub_server("hf_0123456789") as hub, running(trust) as sigstore:
+    with serving(Faults(failing=0, cut=0)) as store, hub_server("hf_0123456789") as hub, running(trust) as sigstore:
         for path in (REPOSITORY / "pipeline" / "sample").iterdir():
             store.put(f"wet/{path.name}", path.read_bytes())
         for name in ("owner/corpus", "owner/gated"):

@@ -165,22 +165,25 @@ def store() -> Iterator[Store]:
 
 
 @pytest.mark.parametrize("engine", ["dask", "ray"])
-def test_state_in_a_store(engine: str, work: Path, store: Store, tmp_path: Path) -> None:
-    """The workers of a cluster of its own share only the store with the run, whose temporary files nobody else sees."""
+def test_outputs_in_a_store(engine: str, work: Path, store: Store, tmp_path: Path) -> None:
+    """The state is in a folder that the workers see; one in a store is refused."""
     for path in sorted((work / "wet").iterdir()):
         store.put(f"{engine}/wet/{path.name}", path.read_bytes())
     settings = store.environment | {
         name: value for name, value in ENVIRONMENT.items() if name.startswith(("RAY_", "PYTHONPATH"))
     }
     place = f"{BUCKET}/{engine}"
-    for command in (
-        ("build", f"{place}/wet", "-o", f"{place}/corpus"),
-        ("convert", f"{place}/corpus", f"{place}/dolma", "--to", "dolma"),
+    for command, output in (
+        (("build", f"{place}/wet", "-o"), f"{place}/corpus"),
+        (("convert", f"{place}/corpus", "--to", "dolma"), f"{place}/dolma"),
     ):
-        state = f"{command[-1]}.state" if command[0] == "build" else f"{place}/dolma.state"
-        said = run(engine, "", *command, "--state", state, "--jobs", 2, folder=tmp_path, environment=settings)
+        words = [*command, output, "--jobs", 2, "--state"]
+        said = run(engine, "", *words, f"{output}.state", folder=tmp_path, status=2, environment=settings)
+        refusal = f"--state is {output}.state, and workers of {engine} need a folder that all of them see"
+        assert said == f"error: {refusal}: name one, or remove --engine\n"
+        assert store.paths(f"{output}.state".removeprefix(f"{BUCKET}/")) == []
+        said = run(engine, "", *words, tmp_path / "state", folder=tmp_path, environment=settings)
         assert SECRET not in said
-        assert store.paths(state.removeprefix(f"{BUCKET}/")) == []
     assert store.objects(f"{engine}/corpus") == corpus(work / "corpus")
     assert store.objects(f"{engine}/dolma") == corpus(work / "dolma")
     assert list(tmp_path.iterdir()) == []

@@ -55,8 +55,11 @@ class Store:
 
     def run(self, *arguments: object, status: int = 0, **options: Any) -> str:
         """Run a command; return what it prints."""
-        process = self.command(*arguments, **options)
-        out, errors = process.communicate(timeout=300)
+        with self.command(*arguments, **options) as process:
+            try:
+                out, errors = process.communicate(timeout=300)
+            finally:
+                process.kill()
         said = (out + errors).decode()
         assert process.returncode == status, said
         assert SECRET not in said

@@ -27,9 +27,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 OBJECTS = "/storage/v1/b/bucket/o"
-IMPATIENT = (
-    "import sys; from corpusfmt.engine import lease; lease.LEASE_SECONDS = 4.0; from corpusfmt.cli import main; main()"
-)
 
 
 class Conditions(Faults):
@@ -82,7 +79,7 @@ class Store:
     def start(self, *words: object) -> subprocess.Popen[str]:
         assert GS is not None
         pipe = subprocess.PIPE
-        command = [GS, "-c", IMPATIENT, *map(str, words)]
+        command = [GS, "-m", "corpusfmt", *map(str, words)]
         return subprocess.Popen(command, env=self.environment, stdout=pipe, stderr=pipe, text=True)
 
     def run(self, *words: object, status: int = 0) -> str:

@@ -196,7 +196,9 @@ class StorePath(Struct, frozen=True):
                     store.served.pipe_file(place, source)
             except FileNotFoundError as error:
                 # Of an upload in parts whose last answer was lost, nothing is left to be completed.
-                raise ConnectionError(str(error)) if _UPLOAD_IS_GONE.search(str(error)) else error from error
+                if _UPLOAD_IS_GONE.search(str(error)):
+                    raise ConnectionError(str(error)) from error
+                raise
 
         try:
             persistently(f"put {self.url}", attempt)
