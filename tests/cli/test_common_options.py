@@ -127,14 +127,8 @@ def test_output_replaces_no_other_file_of_the_run(tmp_path: Path) -> None:
         ("--output and for --report", ("validate", "rows.jsonl", "-o", "new.txt", "--report", "json=./new.txt")),
         ("--output and for --report", ("validate", rows, "-o", tmp_path / "new.txt", "--report", "json=new.txt")),
         ("--output and for --card", ("stats", "rows.jsonl", "-o", "README.md", "--card", card)),
-        ("--output and as the input", ("validate", "rows.jsonl", "-o", "./rows.jsonl")),
-        ("--output and as the input", ("stats", rows, "-o", "rows.jsonl")),
-        ("--output and as the input", ("describe", rows, "-o", "rows.jsonl")),
         ("--output and for --evidence", ("describe", rows, "-o", "new.json", "--evidence", "new.json")),
-        ("--report and as the input", ("validate", rows, "--report", "json=rows.jsonl")),
         ("--report and again", ("validate", rows, "--report", "json=new.txt", "--report", "sarif=./new.txt")),
-        ("--domains and as the input", ("stats", rows, "--domains", "rows.jsonl")),
-        ("--log and as the input", ("build", "rows.jsonl", "-o", "new", "--log", rows)),
     ):
         ended = run_cli(*arguments, cwd=tmp_path)
         assert (ended.returncode, f"is named for {use}: name two files" in ended.stderr.decode()) == (2, True)

@@ -69,9 +69,10 @@ def bits(files: list[Path], folder: Path, number: int, seed: str) -> Iterator[tu
         yield file, chance.randrange((folder / file).stat().st_size * 8)
 
 
-def flip(path: Path, bit: int) -> None:
+def flip(path: Path, *bits: int) -> None:
     data = bytearray(path.read_bytes())
-    data[bit // 8] ^= 1 << bit % 8
+    for bit in bits:
+        data[bit // 8] ^= 1 << bit % 8
     path.write_bytes(data)
 
 
@@ -101,3 +102,45 @@ def test_a_changed_bit_never_makes_another_corpus(point: Point, tmp_path: Path) 
             assert refusal(run, folder / "out") == "", about
         assert tree(folder) == whole, about
         shutil.rmtree(folder)
+
+
+def lists_of(folder: Path) -> list[Path]:
+    return sorted((folder / "out" / ".corpusfmt").rglob("published"))
+
+
+@pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.run}-{point.stage}-{point.nth}")
+def test_a_list_of_published_names_may_be_damaged_anywhere(point: Point, tmp_path: Path) -> None:
+    run = RUNS[point.run].run
+    run(tmp_path / "whole" / "out")
+    whole = tree(tmp_path / "whole")
+    stopped(point, tmp_path / "stopped")
+    chance = random.Random(f"{point} lists")
+    lists = [path.relative_to(tmp_path / "stopped") for path in lists_of(tmp_path / "stopped")]
+    for number in range(min(len(lists) * 3, max(1, FLIPS // len(POINTS)))):
+        file = lists[number % len(lists)]
+        folder = tmp_path / "tried"
+        shutil.copytree(tmp_path / "stopped", folder)
+        flip(folder / file, *chance.sample(range((folder / file).stat().st_size * 8), chance.choice([2, 3, 40])))
+        assert refusal(run, folder / "out") == "", file
+        assert tree(folder) == whole, file
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("left", ["de/de_part_9.txt.gz", "notes.txt"])
+def test_what_only_a_damaged_list_could_name_is_left_to_the_user(left: str, tmp_path: Path) -> None:
+    """It may be an output of an earlier run that this one does not make, or a file of the user's."""
+    run, out = RUNS["build"].run, tmp_path / "out"
+    run(tmp_path / "whole")
+    stopped(Point("build", "package"), tmp_path)
+    for path in lists_of(tmp_path):
+        path.write_bytes(bytes(path.stat().st_size))
+    (out / left).parent.mkdir(exist_ok=True)
+    (out / left).write_bytes(b"old")
+    damaged = rf"out/\.corpusfmt/.*published is damaged.*remove these files.*\n{out / left}$"
+    for _ in range(2):
+        with pytest.raises(Incomplete, match=damaged):
+            run(out)
+        assert (out / left).read_bytes() == b"old"
+    (out / left).unlink()
+    run(out)
+    assert {path: data for path, data in tree(out).items() if data} == tree(tmp_path / "whole")

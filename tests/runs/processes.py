@@ -13,11 +13,11 @@ from pathlib import Path
 
 @contextmanager
 def running(
-    words: Sequence[object], folder: Path, environment: Mapping[str, str] = os.environ
+    words: Sequence[object], folder: Path, environment: Mapping[str, str] = os.environ, python: str = sys.executable
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command in a process group of its own; what is left of that when the block ends is killed."""
     with subprocess.Popen(
-        [sys.executable, "-m", "corpusfmt", *map(str, words)],
+        [python, "-m", "corpusfmt", *map(str, words)],
         cwd=folder,
         env=environment,
         stdout=subprocess.PIPE,

@@ -1,6 +1,6 @@
 """Commands that are killed at random moments, or one of whose workers is: run again, they write what an undisturbed run writes.
 
-`make kills` tries 200 kills instead of some.
+`make kills` tries 200 kills instead of some, with Ray where its environment is there (`make build/ray/.installed`).
 """
 
 from __future__ import annotations
@@ -14,15 +14,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from remote.faults import Faults
+from remote.s3 import BUCKET, Store, serving
 from runs.processes import descendants_of, kill_all, running
-from support import SAMPLE, tree
+from support import REPOSITORY, SAMPLE, tree
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -30,12 +33,16 @@ KILLS = int(os.environ.get("CORPUSFMT_RANDOM_KILLS", "14"))
 _ENGINES = ["--jobs 2", "--engine serial", "--engine py:runs.pools:forked --jobs 2"]
 if find_spec("distributed") is not None:
     _ENGINES.append("--engine dask --jobs 2")
+RAY = os.environ.get("CORPUSFMT_RAY")
+_ON_RAY = ["--engine ray --jobs 2"] if RAY else []
+_HAS_STORES = find_spec("moto") is not None and find_spec("s3fs") is not None
 
-# Each writes to `out`, or to a file or a corpus that begins so; what it reads is in `{}`.
+# Each writes to `out`, or to a file or a corpus that begins so; what it reads is in `{}`. `{store}` is a prefix for it alone.
 _COMMANDS = {
-    "build {}/wet -o out": _ENGINES,
+    "build {}/wet -o out": _ENGINES + _ON_RAY,
     "build {}/wet -o out --keep-original": _ENGINES[:1],
-    "convert {}/oscar out --to dolma": _ENGINES,
+    "build {}/wet -o {store}/out --state {store}/state": ["--jobs 2"] if _HAS_STORES else [],
+    "convert {}/oscar out --to dolma": _ENGINES + _ON_RAY,
     "convert {}/dolma out --to oscar-1.1": _ENGINES,
     "convert {}/twice out --to dolma --on-bad-record quarantine": _ENGINES[:1],
     "validate {}/oscar --dedup --report json=out.json": _ENGINES,
@@ -44,8 +51,10 @@ _COMMANDS = {
     "describe {}/oscar -o out.json": ["--jobs 2"],
     "datasheet {}/oscar -o out.html": ["--jobs 2"],
     "seal out-corpus --attest": ["--jobs 2"],
+    "verify {}/oscar --report json=out.json": [""],
     "fix out-corpus": [""],
 }
+_TIMES = {"started", "finished"}
 CASES = [f"{command} {engine}" for command, engines in _COMMANDS.items() for engine in engines]
 
 
@@ -57,8 +66,13 @@ class Ending(NamedTuple):
     files: dict[str, bytes]
 
 
-def environment(temporary: Path) -> dict[str, str]:
-    return os.environ | {"PYTHONPATH": str(Path(__file__).parents[1]), "TMPDIR": str(temporary)}
+@pytest.fixture(scope="session")
+def store() -> Iterator[Store]:
+    with serving(Faults(failing=0, cut=0)) as found:
+        yield found
+
+
+_ENDINGS: dict[str, Ending] = {}
 
 
 @pytest.fixture
@@ -82,56 +96,77 @@ def inputs(base: Path) -> Path:
     return base
 
 
-def begun(case: str, base: Path, folder: Path) -> Sequence[str]:
-    """Return the words of a command in a new folder, with the corpus that it changes."""
-    folder.mkdir(parents=True)
-    if "out-corpus" in case:
-        shutil.copytree(inputs(base) / "oscar", folder / "out-corpus")
-        (folder / "out-corpus" / "MANIFEST.json").unlink()
-    return case.replace("{}", str(inputs(base))).split()
+class Work:
+    """A case in a folder of its own, and below a prefix of a store if it writes there."""
+
+    def __init__(self, case: str, base: Path, folder: Path, temporary: Path, request: pytest.FixtureRequest) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.store: Store | None = request.getfixturevalue("store") if "{store}" in case else None
+        self.prefix = os.urandom(4).hex()
+        self.python = RAY if RAY and "ray" in case else sys.executable
+        paths = [Path(__file__).parents[1], REPOSITORY / "src"]  # the environment of Ray has no corpusfmt
+        self.environment = self.store.environment if self.store else dict(os.environ)
+        self.environment |= {"PYTHONPATH": os.pathsep.join(map(str, paths)), "TMPDIR": str(temporary)}
+        self.environment |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+        if "out-corpus" in case:
+            shutil.copytree(inputs(base) / "oscar", folder / "out-corpus")
+            (folder / "out-corpus" / "MANIFEST.json").unlink()
+        named = case.replace("{store}", f"{BUCKET}/{self.prefix}")
+        self.words = named.replace("{}", str(inputs(base))).split()
+
+    def running(self) -> AbstractContextManager[subprocess.Popen[bytes]]:
+        return running(self.words, self.folder, self.environment, self.python)
+
+    def written(self) -> dict[str, bytes]:
+        """Return what the command has written, without the times of reports."""
+        if self.store:
+            return self.store.objects(self.prefix)
+        files = {path: data for path, data in tree(self.folder).items() if path.startswith("out")}
+        if "out.json" in files:
+            report = json.loads(files["out.json"])
+            files["out.json"] = json.dumps({k: v for k, v in report.items() if k not in _TIMES}).encode()
+        return files
 
 
-def written(folder: Path) -> dict[str, bytes]:
-    """Return what a command has written, without the times of reports."""
-    files = {path: data for path, data in tree(folder).items() if path.startswith("out")}
-    if "out.json" in files:
-        report = json.loads(files["out.json"])
-        files["out.json"] = json.dumps({k: v for k, v in report.items() if k not in {"started", "finished"}}).encode()
-    return files
+@pytest.fixture
+def undisturbed(base: Path, request: pytest.FixtureRequest) -> Callable[[str], Ending]:
+    def ending(case: str) -> Ending:
+        if case not in _ENDINGS:
+            with tempfile.TemporaryDirectory(dir="/tmp") as temporary:
+                work = Work(case, base, base / f"clean-{CASES.index(case)}" / "here", Path(temporary), request)
+                began = time.monotonic()
+                with work.running() as run:
+                    said = b"".join(run.communicate(timeout=120))
+            assert run.returncode in {0, 1}, said.decode()
+            _ENDINGS[case] = Ending(time.monotonic() - began, run.returncode, work.written())
+        return _ENDINGS[case]
+
+    return ending
 
 
-@cache
-def undisturbed(case: str, base: Path) -> Ending:
-    folder = base / f"clean-{CASES.index(case)}" / "here"
-    words = begun(case, base, folder)
-    began = time.monotonic()
-    with (
-        tempfile.TemporaryDirectory(dir="/tmp") as temporary,
-        running(words, folder, environment(Path(temporary))) as run,
-    ):
-        said = b"".join(run.communicate(timeout=120))
-    assert run.returncode in {0, 1}, said.decode()
-    return Ending(time.monotonic() - began, run.returncode, written(folder))
-
-
-def workers_of(pid: int) -> list[int]:
-    """Return the processes that do a run's work: those that have started no others."""
+def workers_of(pid: int, *, of_ray: bool) -> list[int]:
+    """Return the processes that do a run's work: those that have started no others, or that Ray names so."""
     found = []
     for each in descendants_of(pid):
         try:
             command = Path(f"/proc/{each}/cmdline").read_bytes()
         except OSError:
             continue
-        if command and b"resource_tracker" not in command and not descendants_of(each):
+        if of_ray:
+            is_worker = command.startswith(b"ray::")
+        else:
+            is_worker = command != b"" and b"resource_tracker" not in command and not descendants_of(each)
+        if is_worker:
             found.append(each)
     return found
 
 
-def disturb(run: subprocess.Popen[bytes], how: str, seconds: float, chance: random.Random) -> bool:
+def disturb(run: subprocess.Popen[bytes], how: str, seconds: float, chance: random.Random, *, on_ray: bool) -> bool:
     """Kill a run or one of its workers at a random moment; return whether it still ran."""
     ends = time.monotonic() + chance.uniform(0, seconds)
     while run.poll() is None:
-        workers = workers_of(run.pid) if how == "worker" else [run.pid]
+        workers = workers_of(run.pid, of_ray=on_ray) if how == "worker" else [run.pid]
         if time.monotonic() >= ends and workers:
             if how == "worker":
                 os.kill(chance.choice(workers), signal.SIGKILL)
@@ -144,7 +179,7 @@ def disturb(run: subprocess.Popen[bytes], how: str, seconds: float, chance: rand
     return False
 
 
-HOW = ["worker", "all", "SIGKILL", "SIGTERM", "SIGINT"]
+HOW = ["all", "SIGKILL", "SIGTERM", "SIGINT"]
 
 
 @pytest.fixture(scope="session")
@@ -153,17 +188,23 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("number", range(KILLS))
-def test_what_was_killed_ends_with_the_same_bytes(number: int, base: Path, tmp_path: Path, temporary: Path) -> None:
+def test_what_was_killed_ends_with_the_same_bytes(
+    number: int,
+    base: Path,
+    tmp_path: Path,
+    temporary: Path,
+    undisturbed: Callable[[str], Ending],
+    request: pytest.FixtureRequest,
+) -> None:
     chance = random.Random(number)
     case = CASES[number * 7 % len(CASES)]
-    whole = undisturbed(case, base)
-    how = "worker" if number % 2 and "serial" not in case else chance.choice(HOW)
-    folder = tmp_path / "here"
-    words = begun(case, base, folder)
+    whole = undisturbed(case)
+    how = "worker" if "--jobs" in case and chance.random() < 0.5 else chance.choice(HOW)
+    work = Work(case, base, tmp_path / "here", temporary, request)
     about = f"{case}: {how}"
     for attempt in range(4):
-        with running(words, folder, environment(temporary)) as run:
-            was_killed = not attempt and disturb(run, how, whole.seconds, chance)
+        with work.running() as run:
+            was_killed = not attempt and disturb(run, how, whole.seconds, chance, on_ray=work.python == RAY)
             said = b"".join(run.communicate(timeout=120)).decode()
         if was_killed and "dask did not start" in said:  # a worker of a cluster that is not there yet
             continue
@@ -173,6 +214,6 @@ def test_what_was_killed_ends_with_the_same_bytes(number: int, base: Path, tmp_p
         if run.returncode == whole.status and (not was_killed or how != "worker"):
             break
     assert run.returncode == whole.status, f"{about}: {said}"
-    assert written(folder) == whole.files, about
+    assert work.written() == whole.files, about
     # A kill before a folder has its lock leaves it empty, for a minute.
     assert [path for path in temporary.rglob("corpusfmt-*/**/*") if path.is_file()] == [], about

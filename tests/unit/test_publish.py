@@ -26,7 +26,7 @@ from corpusfmt.io.publish import (
     published,
     writing,
 )
-from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.model import UsageError
 
 
 def test_published_when_the_block_ends(tmp_path: Path) -> None:
@@ -58,28 +58,33 @@ def test_a_file_aside_is_published_into_a_new_folder(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"aside/published": 2 * note, "new/folder/file": b"whole"}
 
 
-def test_damage_in_one_place_of_a_list_loses_no_name(tmp_path: Path) -> None:
+def test_damage_in_one_place_of_a_list_loses_no_name_and_is_seen(tmp_path: Path) -> None:
     names = {tmp_path / name for name in ("a", "b@c", "new folder/d")}
     note_published(tmp_path, sorted(names))
     whole = (tmp_path / "published").read_bytes()
+    assert published(tmp_path) == (sorted(names), True)
     for bit in range(8 * len(whole)):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         (tmp_path / "published").write_bytes(damaged)
-        assert set(published(tmp_path)) == names
+        paths, is_whole = published(tmp_path)
+        assert (set(paths), is_whole) == (names, False)
     for size in range(len(whole) // 2, len(whole)):  # a run was killed while it wrote the second copy
         (tmp_path / "published").write_bytes(whole[:size])
-        assert set(published(tmp_path)) == names
+        assert set(published(tmp_path)[0]) == names
 
 
-def test_damage_in_several_places_of_a_list_is_named(tmp_path: Path) -> None:
-    note_published(tmp_path, [tmp_path / "a", tmp_path / "b"])
-    data = bytearray((tmp_path / "published").read_bytes())
-    for at in (0, len(data) // 2):
-        data[at] ^= 1
-    (tmp_path / "published").write_bytes(data)
-    with pytest.raises(Incomplete, match="published is damaged in several places"):
-        published(tmp_path)
+@pytest.mark.parametrize("names", [["a"], ["a", "b"]])
+def test_damage_that_loses_a_name_is_seen(tmp_path: Path, names: list[str]) -> None:
+    note_published(tmp_path, [tmp_path / name for name in names])
+    whole = (tmp_path / "published").read_bytes()
+    for first in range(len(whole)):
+        for second in range(first, len(whole)):
+            damaged = bytearray(whole)
+            damaged[first] ^= 1
+            damaged[second] ^= 2
+            (tmp_path / "published").write_bytes(damaged)
+            assert not published(tmp_path)[1]
 
 
 @pytest.mark.parametrize(("named", "told"), [((), "file"), (("other",), "other")])

@@ -52,7 +52,7 @@ class Command(TyperCommand):
         if outputs := _outputs(ctx):
             from corpusfmt.cli.outcome import guarded
 
-            guarded(_refuse_second_use)(outputs, ctx)
+            guarded(_refuse_second_use)(outputs)
         try:
             return super().invoke(ctx)
         finally:
@@ -121,19 +121,13 @@ def _outputs(context: Any) -> list[tuple[str, str]]:
     return [(option, str(path)) for option, path in named if path and path != "-"]
 
 
-def _refuse_second_use(outputs: list[tuple[str, str]], context: Any) -> None:
-    """Raise `UsageError` for an output that would replace, or be replaced by, another file of this run."""
+def _refuse_second_use(outputs: list[tuple[str, str]]) -> None:
+    """Raise `UsageError` for two outputs with one path."""
     used: list[tuple[str, str]] = []
-    for parameter in context.command.params:
-        if parameter.param_type_name == "argument":
-            value = context.params.get(parameter.name) or ()
-            # Some arguments are no paths, but codes or names.
-            paths = [value] if isinstance(value, str) else value
-            used += [("input", each) for each in paths if os.path.isfile(each)]  # noqa: PTH113
     for option, path in outputs:
         for use, other in used:
             if path == other or os.path.realpath(path) == os.path.realpath(other):
-                again = "as the input" if use == "input" else f"for {use}" if use != option else "again"
+                again = f"for {use}" if use != option else "again"
                 raise UsageError(f"{path} is named for {option} and {again}: name two files")
         used.append((option, path))
 

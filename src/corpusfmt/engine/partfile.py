@@ -19,6 +19,7 @@ from corpusfmt._version import VERSION
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import Share
 from corpusfmt.io.paths import printable
+from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.model import Incomplete, Json, UsageError
 from corpusfmt.report.machine import dumped
 from corpusfmt.wording import clipped, plural
@@ -72,7 +73,7 @@ class Part(Struct, frozen=True):
 
     def records(self, offset: int) -> Iterator[tuple[int, Json]]:
         """Yield the records from a line on, each with its offset."""
-        with self.path.open("rb") as file:
+        with _opened(self.path) as file:
             file.seek(offset)
             for line in file:
                 yield offset, json.loads(line)
@@ -125,13 +126,18 @@ def parts_in(paths: Sequence[str], schema: str, command: str, kind: type[Any]) -
     return parts, convert(asked, kind)
 
 
+def _opened(path: Path) -> BinaryIO:
+    refuse_replaced(str(path), is_remote=False)
+    return path.open("rb")
+
+
 def _part_at(path: Path, schema: str, command: str) -> Part:
     if not path.is_file():
         raise UsageError(f"part {printable(str(path))} is not a file on this machine")
     checksum, offset = xxhash.xxh3_128(), 0
     inputs: list[int] = []
     before = last = b""
-    with path.open("rb") as file:
+    with _opened(path) as file:
         first = file.readline()
         file.seek(0)
         for line in file:

@@ -29,7 +29,15 @@ from corpusfmt.io.lock import locked
 from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, entry_of, printable
-from corpusfmt.io.publish import create_bytes, note_published, publish_bytes, published, refuse_link, refuse_links
+from corpusfmt.io.publish import (
+    PUBLISHED,
+    create_bytes,
+    note_published,
+    publish_bytes,
+    published,
+    refuse_link,
+    refuse_links,
+)
 from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
 from corpusfmt.wording import plural
@@ -38,6 +46,7 @@ from corpusfmt.wording import plural
 DOWNLOADS = "fetched"
 # Written last by builds and conversions.
 _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
+_WRITTEN_LAST = _SEALS | {"README.md", "stats.json", "stats.md"}
 _APART = "; shards of one run need one --state, in a folder that all of them see"
 # Stores that lack a request to put an object only if there is none, or are in the memory of one process.
 _WITHOUT_CLAIMS = frozenset({"hf", "memory"})
@@ -181,11 +190,12 @@ class Workplace(Struct, frozen=True):
                 shutil.rmtree(self.state, ignore_errors=True)
 
     def _sweep(self) -> None:
-        """Remove what killed runs were writing; what they have published stays noted."""
-        asides = list(self._asides())
-        note_published(self.state, chain.from_iterable(map(published, asides)))
-        for each in asides:
-            shutil.rmtree(each, ignore_errors=True)
+        """Remove what killed runs were writing; what they have published stays noted, and a damaged list stays."""
+        lists = {aside: published(aside) for aside in self._asides()}
+        note_published(self.state, chain.from_iterable(paths for paths, _ in lists.values()))
+        for aside, (_, is_whole) in lists.items():
+            if is_whole:
+                shutil.rmtree(aside, ignore_errors=True)
 
     @property
     def _board(self) -> Place:
@@ -292,9 +302,22 @@ class Workplace(Struct, frozen=True):
         """Return the folder for the unfinished files of one task of this run."""
         return aside_of(self.state, name, self.run)
 
+    def _lists(self) -> Iterator[Path]:
+        return chain([self.state], self._asides())
+
     def published(self) -> Iterator[str]:
-        """Yield the POSIX paths below the destination that runs have published, even if since removed, in any order."""
-        paths = (path for aside in chain([self.state], self._asides()) for path in published(aside))
+        """Yield the POSIX paths below the destination that runs have published, even if since removed, in any order.
+
+        Of a list that is damaged, these are those that it still has, and all that may seal a corpus.
+        """
+        for aside in self._lists():
+            paths, is_whole = published(aside)
+            yield from self._inside(paths)
+            if not is_whole:
+                yield from _SEALS
+
+    def _inside(self, paths: Iterable[Place]) -> Iterator[str]:
+        """Yield paths relative to the destination, if they are below it."""
         if isinstance(self.destination, StorePath):
             prefix = f"{self.destination}/"
             yield from (path.removeprefix(prefix) for path in map(str, paths) if path.startswith(prefix))
@@ -303,14 +326,37 @@ class Workplace(Struct, frozen=True):
         inside = (path.relative_to(base) for path in paths if isinstance(path, Path) and path.is_relative_to(base))
         yield from (path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,)))
 
+    def _damaged_list(self) -> Path | None:
+        """Return a list of published files from which names are lost, if there is one."""
+        return next((aside / PUBLISHED for aside in self._lists() if not published(aside)[1]), None)
+
     def _asides(self) -> Iterator[Path]:
         with suppress(FileNotFoundError), os.scandir(self.state / "aside") as found:
             yield from (Path(each.path) for each in found)
 
     def withdraw_others(self, kept: ByName[FileFacts]) -> None:
-        """Remove the files that runs have published, apart from some."""
-        found = ByName((path, None) for path in self.published())
-        self.withdraw(path for path, _, facts in joined(found.items(), kept.items()) if facts is None)
+        """Remove the files that runs have published, apart from some.
+
+        Raises `Incomplete` for other files if runs may have published them, because a list is damaged: they may be a user's.
+        """
+        self.withdraw(_others(self.published(), kept))
+        damaged = self._damaged_list()
+        if damaged and (left := sorted(_others(self._there(), kept))):
+            raise Incomplete(
+                f"{damaged} is damaged, and may have named what is not in the corpus: "
+                "remove these files, or move them elsewhere, then run the same command again to resume",
+                *(str(self.destination / path) for path in left),
+            )
+
+    def _there(self) -> Iterator[str]:
+        """Yield the paths of all files below the destination, apart from those that a run writes last, and hidden ones at the top."""
+        root = self.destination
+        if isinstance(root, StorePath):
+            paths: Iterable[str] = root.paths()
+        else:
+            found = (Path(folder, name) for folder, _, names in os.walk(root) for name in names)
+            paths = (path.relative_to(root).as_posix() for path in found)
+        return (path for path in paths if not path.startswith(".") and path not in _WRITTEN_LAST)
 
     def withdraw(self, paths: Iterable[str]) -> None:
         """Remove files below the destination, and folders that become empty."""
@@ -368,6 +414,11 @@ class Workplace(Struct, frozen=True):
         if self.stored:
             self.stored.remove()
         shutil.rmtree(self.state)
+
+
+def _others(paths: Iterable[str], kept: ByName[FileFacts]) -> Iterator[str]:
+    found = ByName((path, None) for path in paths)
+    return (path for path, _, facts in joined(found.items(), kept.items()) if facts is None)
 
 
 def _mark_of(identity: bytes) -> bytes:

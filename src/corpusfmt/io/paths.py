@@ -280,6 +280,7 @@ def local_path(url: str) -> str:
 
 def open_named(path: str) -> BinaryIO:
     """Open a file that is an option rather than data; it may be a FIFO. Raises `OSError`, or `UsageError` for a store's."""
+    refuse_replaced(local_path(path), is_remote=is_remote(path))
     if not is_remote(path):
         return open(local_path(path), "rb", buffering=0)
     with before_work(path):

@@ -28,7 +28,7 @@ from corpusfmt.io.paths import is_url, partial_name
 from corpusfmt.io.replaced import note_output
 from corpusfmt.io.streams import READ_SIZE
 from corpusfmt.io.temporary import temporary_folder, tidy
-from corpusfmt.model import Incomplete, UsageError
+from corpusfmt.model import UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]
 
@@ -290,25 +290,16 @@ def note_published(aside: Path, targets: Iterable[Place]) -> None:
             os.fsync(file.fileno())
 
 
-def published(aside: Path) -> list[Place]:
-    """Return the files published from a folder, even if since removed.
-
-    Raises `Incomplete` if the list is damaged in several places: stale files would stay in a corpus.
-    """
+def published(aside: Path) -> tuple[list[Place], bool]:
+    """Return the files published from a folder, even if since removed, and whether these are all: damage may have lost names."""
     try:
-        data = (aside / PUBLISHED).read_bytes()
+        *notes, rest = (aside / PUBLISHED).read_bytes().split(b"\0")
     except FileNotFoundError:
-        return []
-    # The last note is empty, or the part of one that a killed run has left.
-    notes = data.split(b"\0")
-    damaged = [number for number, note in enumerate(notes[:-1]) if not _is_note(note)]
-    # A changed byte damages one note, or makes it two; its other copy has what it said.
-    if damaged and damaged[-1] - damaged[0] > 1:
-        raise Incomplete(
-            f"{aside / PUBLISHED} is damaged in several places; remove the output folder and run the same command again"
-        )
-    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(notes) if _is_note(note))
-    return [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
+        return [], True
+    whole = [note for note in notes if _is_note(note)]
+    paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(whole))
+    places: list[Place] = [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
+    return places, len(whole) == len(notes) and not rest
 
 
 def _is_note(note: bytes) -> bool:

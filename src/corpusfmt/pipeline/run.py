@@ -19,7 +19,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.outputs import StorePath
 from corpusfmt.io.paths import COPY_HERE, is_url, refuse_remote
 from corpusfmt.io.publish import output_at
-from corpusfmt.io.replaced import refuse_replaced
+from corpusfmt.io.replaced import noting_outputs, refuse_replaced
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
@@ -40,6 +40,7 @@ from corpusfmt.pipeline.seal.summary import built, statistics
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
 
+@noting_outputs()
 def build(
     inputs: Sequence[str | Path] | str | Path,
     destination: str | Path,
@@ -93,15 +94,15 @@ def build(
     supply = sourcing.supply(
         given, jobs, share, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state)
     )
-    if logged is not None and isinstance(supply, Listed):
-        for each in supply.inputs:  # before the log grows by a line
-            refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
     with ExitStack() as stack:
         stack.enter_context(closing(supply))
+        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
+        if logged is not None and isinstance(supply, Listed):
+            for each in supply.inputs:  # before the log grows by a line
+                refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
         journal = stack.enter_context(Journal(logged))
         workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
         workplace = Workplace.at(root, digest("build", supply.identity), state)
-        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
         about = {"destination": str(destination), "recipe": choices.recipe.name}
         report = report_of_finished(root, choices.manifest, supply, state)
         if report is not None:

@@ -18,6 +18,7 @@ from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import printable
 from corpusfmt.io.publish import output_at
+from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
@@ -46,6 +47,7 @@ _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
 
 
+@noting_outputs()
 def stats(
     path: str | Path,
     *,
