@@ -2,7 +2,7 @@
 
 python benchmarks/dedup.py [--lines 100000000] [--folder DIR]
 
-Containers of a million lines are written as the stage `process` writes them (24 bytes a line on disk with xxh3_128, 16
+Containers of a million lines are written as the stage `process` writes them (24 bytes a line on disk with siphash_128, 16
 with xxh64); every tenth line repeats an earlier one. Then the buckets are worked off one after the other, and the lines
 that stay are looked up, in a process of their own.
 """

@@ -222,8 +222,8 @@ def measure_shuffle(folder: Path, millions: list[int]) -> None:
         keys = folder / "keys"
         keys.mkdir()
         for number in range(count):
-            dedup.write(keys / f"{number}.box", number * dedup.A_CONTAINER, "xxh64")
-        _, seconds, looking, peak = alone(dedup.run, keys, count, "xxh64")
+            dedup.write(keys / f"{number}.box", number * dedup.A_CONTAINER, "siphash_128")
+        _, seconds, looking, peak = alone(dedup.run, keys, count, "siphash_128")
         both = count / (seconds + looking)
         print(
             f"| {count} | {seconds:.1f} | {count / seconds:.1f} | {both:.1f} | {peak:.0f} |",

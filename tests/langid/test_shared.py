@@ -116,7 +116,7 @@ def test_a_model_that_changes_during_a_run_ends_it(tmp_path: Path) -> None:
     model.write_bytes(ModelSpec().to_bytes())
     load = Classifier(model).loader()
     entry = entry_of(str(wet_file(tmp_path / "wet" / "0.warc.wet", [wet_record(0, f"{LONG_LINE}\n")])))
-    task = ProcessTask(entry, tmp_path / "0.box", load_recipe("oscar-1.1"), AddressFilter(), load)
+    task = ProcessTask(entry, tmp_path / "0.box", load_recipe("oscar-1.1"), AddressFilter(), load, bytes(16))
     model.write_bytes(ModelSpec(seed=2).to_bytes())
     with pytest.raises(Incomplete, match=r"model has changed since it was first loaded"):
         process(task)

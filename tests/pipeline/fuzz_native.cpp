@@ -226,7 +226,7 @@ using Hash = std::array<uint64_t, 2>;
 // The hashes of consecutive lines, sorted, as columns.
 std::vector<uint64_t> sorted_columns(const std::vector<Hash>& hashes, size_t words) {
     std::vector<Key> keys;
-    for (const Hash& hash : hashes) keys.push_back({hash[0], hash[1], keys.size()});
+    for (const Hash& hash : hashes) keys.push_back({hash[0], hash[1], keys.size(), 0});
     std::stable_sort(keys.begin(), keys.end(), [](const Key& one, const Key& other) { return one.first < other.first; });
     std::vector<uint64_t> columns;
     for (const Key& key : keys) columns.push_back(key.first);
@@ -262,15 +262,14 @@ size_t exercise_repetitions(Source& source) {
 
 void exercise_line_set(Source& source) {
     const size_t most = below(source, 300);
-    corpusfmt::HashSet hashes(most);
-    std::set<uint64_t> expected;
+    corpusfmt::LineSet known({source(), source()}, most);
+    std::set<std::string> expected;
     for (size_t texts = below(source, 4); texts > 0; --texts) {
         if (expected.size() > most) expected.clear();
-        hashes.forget_if_full();
+        known.forget_if_full();
         for (size_t lines = below(source, 400); lines > 0; --lines) {
-            const uint64_t hash = source() % 2 ? random_word(source) : below(source, 200) * 64;
-            if (source() % 2) hashes.prefetch(hash);
-            if (hashes.add(hash) != (most == 0 || expected.insert(hash).second)) fail("another verdict on a line", "");
+            const std::string line(below(source, 40), static_cast<char>('a' + below(source, 20)));
+            if (known.add(line).second != (most == 0 || expected.insert(line).second)) fail("another verdict on a line", line);
         }
     }
 }
@@ -292,7 +291,10 @@ void exercise_hash(Source& source) {
     }
     const std::string random = fuzzing::some_of(kText, 40, source);
     const auto copy = exact_copy(random);
-    const uint64_t hash = corpusfmt::Xxh64::of({copy.get(), random.size()});
+    const std::string_view apart(copy.get(), random.size());
+    const corpusfmt::SipHash keyed{source(), source()};
+    if (keyed.of(std::string_view(' ' + random).substr(1)) != keyed.of(apart)) fail("another keyed hash at another place", random);
+    const uint64_t hash = corpusfmt::Xxh64::of(apart);
     if (corpusfmt::Xxh64::of(std::string_view(' ' + random).substr(1)) != hash) fail("another hash at another place", random);
 }
 

@@ -398,7 +398,7 @@ def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, m
     path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(number, line) for number, line in enumerate(lines)])
     monkeypatch.setattr(store, "_SECTION_BYTES", 2 * (len(lines[0]) + store._HEADERS_BYTES))
     box = tmp_path / "a.box"
-    task = ProcessTask(entry_of(str(path)), box, load_recipe("oscar-1.1"), AddressFilter(), Classifier)
+    task = ProcessTask(entry_of(str(path)), box, load_recipe("oscar-1.1"), AddressFilter(), Classifier, bytes(16))
     store.process(task)
     with Container(box) as container:
         sections = [[each.text for each in section] for section in stored_documents(container, "en")]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import struct
 import sys
 from array import array
 from collections.abc import Iterator
@@ -11,13 +12,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
-import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
+from corpusfmt.pipeline import hot
 from corpusfmt.pipeline.dedup.keys import HASHES, sorted_keys
-from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
+from corpusfmt.pipeline.hot import KeyedLineSet
 from corpusfmt.pipeline.process import wet
 from corpusfmt.pipeline.rules import WetDefect
 
@@ -93,27 +94,45 @@ def test_columns_that_do_not_fit_are_refused() -> None:
 @given(
     st.lists(st.lists(st.binary(max_size=90).map(lambda line: line.replace(b"\n", b"")), max_size=6), max_size=9),
     st.integers(0, 6),
+    st.binary(min_size=16, max_size=16),
 )
 @examples(400)
-def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]], most: int) -> None:
-    ours, known, other = Xxh64LineSet(most), plain.Xxh64LineSet(most), LineSet(xxhash.xxh64_digest, most)
+def test_sets_of_lines_are_the_same(plain: ModuleType, texts: list[list[bytes]], most: int, key: bytes) -> None:
+    ours, known = KeyedLineSet(key, most), plain.KeyedLineSet(key, most)
     for lines in texts * 2:
         text = b"".join(line + b"\n" for line in lines)
         kept, digests, new = ours.add(text)
-        assert (kept, digests, new) == known.add(text) == other.add(text)
-        assert kept.count(b"\n") == new.count(1) == len(digests) // 8
+        assert (kept, digests, new) == known.add(text)
+        assert kept.count(b"\n") == new.count(1) == len(digests) // 16
         assert most or new == b"\1" * len(lines)
 
 
-def test_lines_are_hashed_as_by_xxhash() -> None:
-    rng = random.Random(3)
-    lines = [rng.randbytes(length).replace(b"\n", b" ") for length in range(300)]
-    _, digests, _ = Xxh64LineSet(0).add(b"".join(line + b"\n" for line in lines))
-    assert digests == b"".join(map(xxhash.xxh64_digest, lines))
+# `openssl mac -macopt hexkey:000102030405060708090A0B0C0D0E0F -macopt size:16 -macopt c-rounds:1 -macopt d-rounds:3 SIPHASH`
+SIPHASHES = (
+    (0, "E77EBCB22788A5BEFD62DB6ADD303001"),
+    (1, "FC6F370460D3EDA85E0573CC2B2FF063"),
+    (7, "1084B923F2AAE0C3A62F2EC80848AB77"),
+    (8, "AA12FEE1D5E3DAB4724F16AB35F9C799"),
+    (9, "81DDB8042CF33994F4720E0094137C42"),
+)
+
+
+@pytest.mark.parametrize(("length", "expected"), SIPHASHES)
+def test_lines_are_hashed_as_by_openssl(plain: ModuleType, length: int, expected: str) -> None:
+    line = bytes(range(length)) + b"\n"
+    words = struct.unpack("<QQ", bytes.fromhex(expected))
+    for module in (hot, plain):
+        assert module.KeyedLineSet(bytes(range(16)), 0).add(line)[1] == struct.pack(">QQ", *words)
+
+
+def test_a_key_has_16_bytes() -> None:
+    for size in (0, 15, 17):
+        with pytest.raises(ValueError, match="16 bytes"):
+            KeyedLineSet(bytes(size), 1)
 
 
 def test_a_set_of_lines_grows_and_forgets() -> None:
-    lines = Xxh64LineSet(10_000)
+    lines = KeyedLineSet(bytes(16), 10_000)
     text = b"".join(b"%d\n" % number for number in range(10_000))
     assert lines.add(text)[2] == b"\1" * 10_000
     assert lines.add(text)[::2] == (b"", bytes(10_000))

@@ -31,7 +31,7 @@ SCALARS = st.one_of(
     st.booleans(),
     st.sampled_from([-1, 0, 1, 101, 10**9 + 1, 2**63 - 1, 2**63, 0.0, 0.8, 1.0, 1.5, -0.5, 1e30]),
     st.sampled_from(
-        ["oscar-1.1", "oscar-1.0", "dolma", "goclassy", "wet", "xxh64", "xxh3_128", "isal-3", "zlib-0", ""]
+        ["oscar-1.1", "oscar-1.0", "dolma", "goclassy", "wet", "siphash_128", "xxh64", "isal-3", "zlib-0", ""]
     ),
 )
 VALUES = st.one_of(SCALARS, st.lists(SCALARS, max_size=2), st.dictionaries(st.sampled_from("ab"), SCALARS, max_size=1))
@@ -45,7 +45,7 @@ GOOD: dict[str, dict[str, st.SearchStrategy[Any]]] = {
     },
     "deduplication": {
         "lines": st.booleans(),
-        "hash": st.sampled_from(["xxh64", "xxh3_128"]),
+        "hash": st.sampled_from(["siphash_128", "xxh64"]),
         "keep-original": st.booleans(),
     },
     "output": {
@@ -150,7 +150,7 @@ COMPLAINTS: list[tuple[Callable[[dict[str, Any]], None], str]] = [
     (_set("lines", "max-chars", 7), r"`lines.max-chars` is unknown; known: min-chars, min-confidence"),
     (lambda found: found["lines"].pop("min-chars"), r"'min-chars' is a required property of `lines`"),
     (lambda found: found.pop("output"), r"'output' is a required property"),
-    (_set("deduplication", "hash", "md5"), r'`deduplication.hash` is "md5", expected `xxh64` or `xxh3_128`'),
+    (_set("deduplication", "hash", "md5"), r'`deduplication.hash` is "md5", expected `siphash_128` or `xxh64`'),
     (_set("output", "compression", "zlib-0"), r'`output.compression` is "zlib-0", expected a compressor and its level'),
     (_set("output", "shuffle-seed", 1), r"`output.format` is \"oscar-1.1\", expected `oscar-1.0` with `shuffle-seed`"),
     (_set("output", "language-scores", True), r"expected `dolma` with `language-scores`"),

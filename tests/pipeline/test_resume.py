@@ -19,6 +19,7 @@ import pytest
 from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
+from corpusfmt.engine.workplace import Workplace
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.options import NO_SELECTION, Selection, Sourcing
 
@@ -103,6 +104,27 @@ def test_one_input_more_or_fewer_is_read_or_left_alone(tmp_path: Path, wet: Path
     shutil.rmtree(tmp_path / "out")
     stop(step, *inputs)
     assert resumed(tmp_path, *inputs[1:]) == (4, 0)
+
+
+@pytest.mark.parametrize("data", [None, b"", b"no key"])
+def test_a_key_that_is_gone_is_drawn_anew(tmp_path: Path, wet: Path, stop: Stop, data: bytes | None) -> None:
+    stop("packaged")
+    key = tmp_path / "out" / ".corpusfmt" / "key"
+    before = key.read_bytes()
+    if data is None:
+        key.unlink()
+    else:
+        key.write_bytes(data)
+    stop("seal")
+    assert key.read_bytes() not in {before, data}
+    assert resumed(tmp_path, wet) == (5, 0)
+
+
+def test_no_byte_depends_on_the_key(tmp_path: Path, wet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for out, key in (("a", bytes(16)), ("b", b"\xff" * 16)):
+        monkeypatch.setattr(Workplace, "key", lambda _, key=key: key)
+        corpusfmt.build(wet, tmp_path / out / "out")
+    assert corpus(tmp_path / "a" / "out") == corpus(tmp_path / "b" / "out")
 
 
 def test_inputs_are_the_same_under_another_name(tmp_path: Path, wet: Path, stop: Stop) -> None:

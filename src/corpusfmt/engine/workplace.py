@@ -52,7 +52,7 @@ _APART = "; shards of one run need one --state, in a folder that all of them see
 _WITHOUT_CLAIMS = frozenset({"hf", "memory"})
 # Another shard may be replacing the plan.
 _ATTEMPTS, _PAUSE_SECONDS = 50, 0.2
-_KEPT = frozenset({"run", "claim", "owner", "plan", "tasks"})
+_KEPT = frozenset({"run", "claim", "owner", "plan", "key", "tasks"})
 
 
 def digest(*parts: object) -> str:
@@ -297,6 +297,15 @@ class Workplace(Struct, frozen=True):
                 f"{place} contains an unfinished run of {other}other inputs or settings: "
                 "finish it with those, remove it, or choose another folder"
             )
+
+    def key(self) -> bytes:
+        """Return a secret key that all processes of this run have. Results that depend on it have it in their fingerprint."""
+        place = self._board / "key"
+        made = _mark_of(os.urandom(16).hex().encode())
+        create_bytes(place, made)
+        if not _is_mark(place.read_bytes()):
+            publish_bytes(place, made)
+        return bytes.fromhex(place.read_bytes().partition(b" ")[0].decode())
 
     def aside(self, name: str) -> Path:
         """Return the folder for the unfinished files of one task of this run."""

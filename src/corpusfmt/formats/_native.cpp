@@ -33,7 +33,7 @@
 #include "../_json.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
-#include "../_xxh64.hpp"
+#include "../_hashes.hpp"
 
 namespace corpusfmt {
 

@@ -45,8 +45,8 @@ class Classifier:
     to 1e-5. The logger `corpusfmt.langid` reports a fallback with its reason.
 
     With `remember`, `classify` of the native backend repeats answers for up to 262,144 lines without asking the model; a
-    new line may replace an older one. Lines are identified by a 64-bit hash (XXH64), in 4 MiB per thread, which are kept
-    as long as the model.
+    new line may replace an older one. Lines are identified by a 64-bit hash with a secret key, in 4 MiB per thread, which
+    are kept as long as the model.
 
     A process keeps the last loaded model, so another `Classifier` of the same file is free. Threads may share instances
     (the native backend releases the interpreter lock). Instances are pickled by name: the other process loads the file

@@ -18,7 +18,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +26,7 @@
 #include "../_compiler.hpp"
 #include "../_json.hpp"
 #include "../_utf8.hpp"
-#include "../_xxh64.hpp"
+#include "../_hashes.hpp"
 
 namespace corpusfmt {
 namespace {
@@ -182,16 +181,11 @@ std::vector<Document> documents_of(const Lines& lines, double least, bool adjace
     return documents;
 }
 
-// A hash of 64 or 128 bits, and the number of its line.
+// A hash of 64 or 128 bits, the number of its line, and that of its section.
 struct Key {
     uint64_t first, second, line;
+    size_t section;
 };
-
-void append_big_endian(std::string& bytes, uint64_t word) {
-    char digits[sizeof(word)];
-    for (size_t byte = 0; byte < sizeof(word); ++byte) digits[byte] = static_cast<char>(word >> (56 - 8 * byte));
-    bytes.append(digits, sizeof(word));
-}
 
 // Sorted keys as stored in a container: a column for each word of the hashes, and one for lines.
 struct Section {
@@ -200,7 +194,7 @@ struct Section {
     size_t size;
     size_t words;
 
-    Key key(size_t at) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at]}; }
+    Key key(size_t at, size_t section) const { return {columns[at], words > 1 ? columns[size + at] : 0, columns[words * size + at], section}; }
 };
 
 // The lines that repeat an earlier one, by input. Sections are in input order, and equal keys in each in line order.
@@ -208,7 +202,7 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     constexpr size_t kKeysARange = 512;  // they stay in the cache
     constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;
     // Nobody can write lines whose hashes all take the same slot.
-    static const uint64_t secret = (uint64_t{std::random_device{}()} << 32 | std::random_device{}()) | 1;
+    static const uint64_t secret = random_word() | 1;
     uint64_t lowest = UINT64_MAX, highest = 0;
     size_t total = 0;
     for (const Section& section : sections) {
@@ -219,12 +213,8 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     }
     const size_t ranges = total / kKeysARange + 1;
     const uint64_t width = (highest - lowest) / ranges + 1;
-    struct Occurrence {
-        Key key;
-        size_t section;
-    };
     std::vector<size_t> starts(sections.size()), slots;  // a slot has the number of an occurrence, from 1 on, or 0
-    std::vector<Occurrence> occurrences;                 // in a range of hashes
+    std::vector<Key> occurrences;                        // in a range of hashes
     std::map<size_t, std::vector<uint64_t>> found;
     for (size_t range = 0; total > 0 && range < ranges; ++range) {
         occurrences.clear();
@@ -232,18 +222,18 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
             const Section& section = sections[number];
             for (size_t& at = starts[number]; at < section.size; ++at) {
                 if (range < ranges - 1 && section.columns[at] - lowest >= width * (range + 1)) break;
-                occurrences.push_back({section.key(at), number});
+                occurrences.push_back(section.key(at, number));
             }
         }
         int bits = 1;
         while (size_t{1} << bits < 2 * occurrences.size()) ++bits;
         slots.assign(size_t{1} << bits, 0);
         for (size_t number = 1; number <= occurrences.size(); ++number) {
-            const auto& [key, section] = occurrences[number - 1];
+            const Key& key = occurrences[number - 1];
             size_t at = static_cast<size_t>((key.first ^ key.second * kOdd) * secret >> (64 - bits));
-            const auto is_same = [&key = key](const Key& before) { return before.first == key.first && before.second == key.second; };
-            while (slots[at] && !is_same(occurrences[slots[at] - 1].key)) at = (at + 1) & (slots.size() - 1);
-            if (slots[at]) found[sections[section].input].push_back(key.line);
+            const auto is_same = [&](const Key& before) { return before.first == key.first && before.second == key.second; };
+            while (slots[at] && !is_same(occurrences[slots[at] - 1])) at = (at + 1) & (slots.size() - 1);
+            if (slots[at]) found[sections[key.section].input].push_back(key.line);
             else slots[at] = number;
         }
     }
@@ -251,57 +241,42 @@ std::map<size_t, std::vector<uint64_t>> repetitions(const std::vector<Section>& 
     return found;
 }
 
-// A set of hashes with a limited number of entries, in a table that is at most half full; 0 marks an empty slot.
-class HashSet {
+// A set of texts, by hash, that forgets them once there are more than `most`. With 0 it has none. The table is at most half full;
+// zeros mark an empty slot.
+class LineSet {
   public:
-    explicit HashSet(size_t most) : most_(most) {}
+    using Hash = std::array<uint64_t, 2>;
 
-    void forget_if_full() {
-        if (count_ <= most_) return;
-        slots_.clear();
-        count_ = 0;
-        has_zero_ = false;
-    }
+    LineSet(SipHash hash, size_t most) : hash_(hash), most_(most) {}
 
-    // The table is larger than the caches.
-    void prefetch(uint64_t hash) const {
-        if (!slots_.empty()) CORPUSFMT_PREFETCH(&slots_[hash & (slots_.size() - 1)]);
-    }
+    void forget_if_full() { if (count_ > most_) slots_.clear(), count_ = 0; }
 
-    // Adds a hash; whether it is new.
-    bool add(uint64_t hash) {
-        if (most_ == 0) return true;
-        if (hash == 0) {
-            count_ += !has_zero_;
-            return !std::exchange(has_zero_, true);
-        }
+    // The hash of a text, and whether it is new.
+    std::pair<Hash, bool> add(std::string_view text) {
+        const Hash hash = hash_.of(text);
+        if (most_ == 0) return {hash, true};
         if (2 * (count_ + 1) > slots_.size()) grow();
-        uint64_t& slot = place_of(hash);
-        if (slot == hash) return false;
-        slot = hash;
-        ++count_;
-        return true;
+        const bool is_new = std::exchange(slot_of(hash), hash) != hash;
+        count_ += is_new;
+        return {hash, is_new};
     }
 
   private:
-    uint64_t& place_of(uint64_t hash) {
-        size_t at = hash & (slots_.size() - 1);
-        while (slots_[at] != 0 && slots_[at] != hash) at = (at + 1) & (slots_.size() - 1);
+    Hash& slot_of(const Hash& hash) {
+        size_t at = hash[0] & (slots_.size() - 1);
+        while (slots_[at] != Hash{} && slots_[at] != hash) at = (at + 1) & (slots_.size() - 1);
         return slots_[at];
     }
 
     void grow() {
-        constexpr size_t kSmallest = 64;
-        std::vector<uint64_t> before(std::max(kSmallest, 2 * slots_.size()));
+        std::vector<Hash> before(std::max<size_t>(64, 2 * slots_.size()));
         before.swap(slots_);
-        for (const uint64_t hash : before) {
-            if (hash != 0) place_of(hash) = hash;
-        }
+        for (const Hash& hash : before) slot_of(hash) = hash;
     }
 
+    SipHash hash_;
     size_t most_, count_ = 0;
-    bool has_zero_ = false;
-    std::vector<uint64_t> slots_;
+    std::vector<Hash> slots_;
 };
 
 }  // namespace
@@ -381,45 +356,37 @@ PyObject* repetitions(PyObject*, PyObject* arguments) {
 }
 
 PyObject* line_set(PyObject*, PyObject* arguments) {
+    Buffer key;
     Py_ssize_t most;
-    if (!PyArg_ParseTuple(arguments, "n:line_set", &most)) return nullptr;
-    auto hashes = std::make_unique<HashSet>(static_cast<size_t>(std::max<Py_ssize_t>(most, 0)));
-    const auto end = [](PyObject* self) { delete static_cast<HashSet*>(PyCapsule_GetPointer(self, nullptr)); };
-    PyObject* const capsule = PyCapsule_New(hashes.get(), nullptr, end);
-    if (capsule) hashes.release();
+    if (!PyArg_ParseTuple(arguments, "y*n:line_set", &key.view, &most)) return nullptr;
+    if (key.size() != 16) return PyErr_Format(PyExc_ValueError, "a key has 16 bytes");
+    const SipHash hash{little_endian<8>(key.items<unsigned char>()), little_endian<8>(key.items<unsigned char>() + 8)};
+    auto lines = std::make_unique<LineSet>(hash, static_cast<size_t>(std::max<Py_ssize_t>(most, 0)));
+    const auto end = [](PyObject* self) { delete static_cast<LineSet*>(PyCapsule_GetPointer(self, nullptr)); };
+    PyObject* const capsule = PyCapsule_New(lines.get(), nullptr, end);
+    if (capsule) lines.release();
     return capsule;
 }
 
 PyObject* new_lines(PyObject*, PyObject* arguments) {
     PyObject *capsule, *bytes;
     if (!PyArg_ParseTuple(arguments, "OS:new_lines", &capsule, &bytes)) return nullptr;
-    auto* const hashes = static_cast<HashSet*>(PyCapsule_GetPointer(capsule, nullptr));
-    if (!hashes) return nullptr;
+    auto* const lines = static_cast<LineSet*>(PyCapsule_GetPointer(capsule, nullptr));
+    if (!lines) return nullptr;
     const std::string_view text(PyBytes_AsString(bytes), static_cast<size_t>(PyBytes_Size(bytes)));
-    hashes->forget_if_full();
-    std::vector<std::pair<std::string_view, uint64_t>> lines;  // with their LFs; hashes exclude them
+    lines->forget_if_full();
+    std::string kept, digests, flags;
     for (size_t start = 0, next; start < text.size(); start = next) {
         const size_t end = std::min(text.find('\n', start), text.size());
         next = std::min(end + 1, text.size());
-        lines.emplace_back(text.substr(start, next - start), Xxh64::of(text.substr(start, end - start)));
-        hashes->prefetch(lines.back().second);
-    }
-    std::string kept, digests, flags;
-    digests.reserve(lines.size() * sizeof(uint64_t));
-    flags.reserve(lines.size());
-    bool all = true;
-    for (const auto& [line, hash] : lines) {
-        const bool is_new = hashes->add(hash);
+        const auto [hash, is_new] = lines->add(text.substr(start, end - start));
         flags.push_back(is_new ? '\1' : '\0');
-        if (is_new) {
-            if (!all) kept.append(line);
-            append_big_endian(digests, hash);
-        } else if (all) {
-            kept.assign(text.data(), line.data());
-            all = false;
-        }
+        if (!is_new) continue;
+        kept.append(text.substr(start, next - start));
+        for (const uint64_t word : hash)
+            for (int bits = 56; bits >= 0; bits -= 8) digests.push_back(static_cast<char>(word >> bits));
     }
-    return Py_BuildValue("NNN", all ? Py_NewRef(bytes) : as_bytes(kept), as_bytes(digests), as_bytes(flags));
+    return Py_BuildValue("NNN", kept.size() == text.size() ? Py_NewRef(bytes) : as_bytes(kept), as_bytes(digests), as_bytes(flags));
 }
 
 PyMethodDef kMethods[] = {
@@ -428,7 +395,7 @@ PyMethodDef kMethods[] = {
      "documents(text, record_ends, starts, ends, labels, scores, least, adjacent) -> [(record, label, text, lines, scores)]."},
     {"repetitions", guarded<repetitions>, METH_VARARGS, "repetitions([(input, columns)], words) -> [(input, numbers)]."},
     {"line_set", guarded<line_set>, METH_VARARGS,
-     "line_set(most) -> a set of lines, known by their hashes; it forgets them when there are more."},
+     "line_set(key, most) -> a set of lines, known by their hashes; it forgets them when there are more."},
     {"new_lines", guarded<new_lines>, METH_VARARGS,
      "new_lines(line_set, text) -> (its new lines, their digests, for each line 1 if it is new or 0)."},
     {nullptr, nullptr, 0, nullptr},

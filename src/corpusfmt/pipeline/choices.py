@@ -17,18 +17,19 @@ from corpusfmt.pipeline.recipe import Recipe
 SHARED = "lists"
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
-CODE_FORMAT = 12
+CODE_FORMAT = 13
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The choices of a build; `model` is the path as given."""
+    """The choices of a build; `model` is the path as given. `key` is that of the hashes of lines, which a run has once it has begun."""
 
     recipe: Recipe
     addresses: AddressFilter
     classifier: Classifier
     model: str | None
     steps: tuple[StepCode, ...] = ()
+    key: bytes = b""
 
     @cached_property
     def fingerprint(self) -> str:
@@ -39,6 +40,7 @@ class Choices:
             self.addresses.fingerprint,
             self.classifier.model_digest,
             self.classifier.backend,
+            self.key,
             *((each.step, each.code) for each in self.steps),
         )
 

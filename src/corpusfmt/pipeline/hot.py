@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from collections.abc import Callable
 from functools import partial
@@ -41,9 +42,42 @@ try:
     from corpusfmt.pipeline._native import documents, line_set, new_lines, repetitions, wet_records
 except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
     import numpy as np
-    import xxhash
 
-    line_set, new_lines = partial(LineSet, xxhash.xxh64_digest), LineSet.add  # type: ignore[assignment]
+    _WORD = (1 << 64) - 1
+
+    def _mixed(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
+        a, c = a + b & _WORD, c + d & _WORD
+        b, d = (b << 13 | b >> 51) & _WORD ^ a, (d << 16 | d >> 48) & _WORD ^ c
+        a, c = (a << 32 | a >> 32) + d & _WORD, c + b & _WORD
+        b, d = (b << 17 | b >> 47) & _WORD ^ c, (d << 21 | d >> 43) & _WORD ^ a
+        return a, b, (c << 32 | c >> 32) & _WORD, d
+
+    def _siphash(key: bytes, text: bytes) -> bytes:
+        """Return the SipHash-1-3 of a text, of 128 bits."""
+        first, second = struct.unpack("<QQ", key)
+        a, b, c, d = (
+            first ^ 0x736F6D6570736575,
+            second ^ 0x646F72616E646F83,
+            first ^ 0x6C7967656E657261,
+            second ^ 0x7465646279746573,
+        )
+        padded = text + bytes(7 - len(text) % 8) + bytes([len(text) & 255])
+        for word in struct.unpack(f"<{len(padded) // 8}Q", padded):
+            a, b, c, d = _mixed(a, b, c, d ^ word)
+            a ^= word
+        words = []
+        for b_mark, c_mark in ((0, 0xEE), (0xDD, 0)):
+            b, c = b ^ b_mark, c ^ c_mark
+            for _ in range(3):
+                a, b, c, d = _mixed(a, b, c, d)
+            words.append(a ^ b ^ c ^ d)
+        return struct.pack(">QQ", *words)
+
+    def line_set(key: bytes, most: int, /) -> LineSet:  # type: ignore[misc]
+        """Return a set of lines by their SipHash."""
+        return LineSet(partial(_siphash, key), most)
+
+    new_lines = LineSet.add  # type: ignore[assignment]
 
     def wet_records(data: bytes, start: int, /) -> tuple[list[bytes], bytes, bytes, int, int]:
         """Return the columns of a `Batch` (ends as int64), the number of records taken, and the offset of the next one.
@@ -117,11 +151,11 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         return [(int(each[0]), lines.tobytes()) for each, lines in found if len(each)]
 
 
-class Xxh64LineSet:
-    """A `LineSet` by XXH64."""
+class KeyedLineSet:
+    """A `LineSet` by a hash with a key of 16 bytes."""
 
-    def __init__(self, most: int) -> None:
-        self.add: Callable[[bytes], tuple[bytes, bytes, bytes]] = partial(new_lines, line_set(most))
+    def __init__(self, key: bytes, most: int) -> None:
+        self.add: Callable[[bytes], tuple[bytes, bytes, bytes]] = partial(new_lines, line_set(key, most))
 
 
-__all__ = ["LineSet", "Xxh64LineSet", "documents", "repetitions", "wet_records"]
+__all__ = ["KeyedLineSet", "LineSet", "documents", "repetitions", "wet_records"]

@@ -18,7 +18,7 @@ from corpusfmt.io.toml import decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import unknown
 
-HashName = Literal["xxh64", "xxh3_128"]
+HashName = Literal["siphash_128", "xxh64"]
 ValueType = Literal["number", "string", "boolean"]
 
 
@@ -47,7 +47,7 @@ class Deduplication(Struct, forbid_unknown_fields=True, frozen=True, rename="keb
     """
 
     lines: bool
-    hash: HashName = "xxh64"
+    hash: HashName = "siphash_128"
     keep_original: bool = False
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -115,6 +116,7 @@ def build(
             plan = digest(choices.fingerprint, choices.manifest, supply.plan) if share or finish else ""
             try:
                 with workplace.entered(plan, share, finish=finish):
+                    choices = dataclasses.replace(choices, key=workplace.key())
                     intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
                     run = Run(workplace, choices.recipe, choices.fingerprint, stages, supply.is_lasting)
                     report = _made(run, intake, choices.manifest, cause)

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "../../_utf8.hpp"
-#include "../../_xxh64.hpp"
+#include "../../_hashes.hpp"
 
 namespace corpusfmt {
 namespace {

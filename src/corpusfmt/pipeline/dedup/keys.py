@@ -6,14 +6,13 @@ import sys
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import NamedTuple
 
 import xxhash
 
 from corpusfmt.io.containers import Section
 from corpusfmt.io.sorting import sorted_columns
-from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet
+from corpusfmt.pipeline.hot import KeyedLineSet, LineSet
 from corpusfmt.pipeline.recipe import HashName
 
 _WORD_BYTES = 8
@@ -21,15 +20,15 @@ _KEYS = " keys"
 
 
 class Hash(NamedTuple):
-    """A hash of lines: a function that makes a set of about this many lines, and the hash's big-endian 64-bit words."""
+    """A hash of lines: a function that makes a set of about this many lines by a key, and the hash's big-endian 64-bit words."""
 
-    line_set: Callable[[int], LineSet | Xxh64LineSet]
+    line_set: Callable[[bytes, int], KeyedLineSet | LineSet]
     words: int
 
 
 HASHES: Mapping[HashName, Hash] = {
-    "xxh64": Hash(Xxh64LineSet, 1),
-    "xxh3_128": Hash(partial(LineSet, xxhash.xxh3_128_digest), 2),
+    "siphash_128": Hash(KeyedLineSet, 2),
+    "xxh64": Hash(lambda _, most: LineSet(xxhash.xxh64_digest, most), 1),
 }
 
 

@@ -1,7 +1,8 @@
 """Internal: Stage `dedup`: find repeated lines of a language over all inputs, in bounded memory.
 
 The first occurrence in input order stays. Lines are compared by hash. With xxh64, as in the release (Ortiz Suarez, Sagot
-and Romary 2019, with runiq), expect 0.03 false repetitions among 10^9 lines of a language; with xxh3_128, none.
+and Romary 2019, with runiq), expect 0.03 false repetitions among 10^9 lines of a language; with siphash_128, none. Its key is
+secret, so that nobody can write a line that deletes another one, and its length lets no result depend on the key.
 """
 
 from __future__ import annotations

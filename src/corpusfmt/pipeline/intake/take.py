@@ -260,7 +260,7 @@ class Intake(Struct):
         chosen = self.choices
         self._share_model()
         load = chosen.classifier.loader()
-        argument = ProcessTask(entry, container, chosen.recipe, self._addresses, load, chosen.steps)
+        argument = ProcessTask(entry, container, chosen.recipe, self._addresses, load, chosen.key, chosen.steps)
         return StageTask(
             arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input), arrival.input.size
         )

@@ -20,7 +20,7 @@ from corpusfmt.io.streams import DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import Classifier, LangidError
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
-from corpusfmt.pipeline.hot import LineSet, Xxh64LineSet, documents
+from corpusfmt.pipeline.hot import KeyedLineSet, LineSet, documents
 from corpusfmt.pipeline.process.cleaning import cleaned
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.process.filters import AddressFilter, Selector
@@ -40,13 +40,14 @@ _HEADERS_BYTES = 1024
 
 
 class ProcessTask(Struct, frozen=True):
-    """One input; `classifier` loads the model."""
+    """One input; `classifier` loads the model. Hashes of lines have the `key` of the run."""
 
     entry: Entry
     container: Path
     recipe: Recipe
     addresses: AddressFilter
     classifier: Callable[[], Classifier]
+    key: bytes
     steps: tuple[StepCode, ...] = ()
 
 
@@ -106,7 +107,7 @@ class Processed(Struct):
 class _Language(Struct):
     """The state of a language: its size, documents since its last section, hashes of all stored lines."""
 
-    lines: LineSet | Xxh64LineSet
+    lines: KeyedLineSet | LineSet
     original: Size = field(default_factory=Size)
     documents: list[StoredDocument] = field(default_factory=list)
     section_bytes: int = 0
@@ -186,7 +187,7 @@ def _opened(entry: Entry, stack: ExitStack) -> _Source:
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:
     deduplication = task.recipe.deduplication
     # Stage `dedup` finds the repetitions of forgotten lines, and all of them if the original is kept, too.
-    line_set = partial(HASHES[deduplication.hash].line_set, 0 if deduplication.keep_original else _MOST_SEEN)
+    line_set = partial(HASHES[deduplication.hash].line_set, task.key, 0 if deduplication.keep_original else _MOST_SEEN)
     languages: dict[str, _Language] = {}
     processed = Processed(original={}, stored={})
     dropped = Counter[str]()
