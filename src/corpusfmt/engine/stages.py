@@ -235,13 +235,6 @@ class Stages(Struct, frozen=True):
         """Yield the files of a stage whose names end so, in any order: there may be hundreds of thousands."""
         return (path for path in _files_in(self.folder / name) if path.name.endswith(suffix))
 
-    def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
-        """Yield the fingerprint and result of every marker of a stage."""
-        for path in self.files(name, _MARKED):
-            marker = _decoded(path, kind)
-            if marker is not None:
-                yield marker
-
     def has_ended(self, name: str, task: StageTask[Any]) -> bool:
         """Return whether a task has a valid marker."""
         return _fingerprint_in(self.folder / name / _marker_name(task)) == task.fingerprint
@@ -364,11 +357,6 @@ def _with_results(
         path = folder / _marker_name(task) if task else None
         marker = _decoded(path, kind) if path else None
         yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
-
-
-def is_damaged(path: Path) -> bool:
-    """Return whether a file has the name of a marker, and not what was written of one."""
-    return path.suffix == _MARKED and _decoded(path, msgspec.Raw) is None
 
 
 def _fingerprint_in(path: Path) -> str | None:

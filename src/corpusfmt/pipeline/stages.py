@@ -91,13 +91,12 @@ class Division(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """What every stage needs; `can_read_again` is whether the inputs stay where they are."""
+    """What every stage needs."""
 
     workplace: Workplace
     recipe: Recipe
     fingerprint: str
     stages: Stages
-    can_read_again: bool
 
 
 def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
@@ -125,8 +124,6 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     if not division.groups:
         return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
     tasks = OnDisk(_joining(run, usable, division.groups), held=_JOINING_HELD)
-    # An input that was left out may be added later, and then others are joined.
-    frees = run.can_read_again and usable.is_whole
     run.stages.of_own_files.run_whole(
         "compact",
         compact,
@@ -134,7 +131,8 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
         Compacted,
         division.weights["compact"],
         reusable=lambda task, _: is_container(task.compacted),
-        done=remove_joined if frees else lambda _: None,
+        # An input that was left out may be added later, and then others are joined.
+        done=remove_joined if usable.is_whole else lambda _: None,
     )
     return tuple(task.argument.compacted for task in tasks)
 
