@@ -24,7 +24,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.stored import StoredState
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
-from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -117,7 +117,7 @@ class Stages(Struct, frozen=True):
             self.fetch(name, (task.id for task in tasks))
         heaviest: Iterable[int] = range(len(tasks))
         if self.workers.jobs > 1:
-            heaviest = order_of(-weight for weight in weights)
+            heaviest = sorted(heaviest, key=lambda index: -weights[index])
         count = [0, 0]
         total = sum(weights)
         results = OnDisk[R | Died](number=len(tasks), held=held)
@@ -213,14 +213,13 @@ class Stages(Struct, frozen=True):
     def _keep_only(self, name: str, tasks: Sequence[StageTask[Any]]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         folder = self.folder / name
-        found = OnDisk(map(str, _files_in(folder)))
-        if not found:
+        names = [path.name for path in _files_in(folder)]
+        if not names:
             return
-        known = Hashes(each for task in tasks for each in (task.id, f"{task.id} {task.fingerprint}"))
-        for path in map(Path, found):
-            marker = path.with_suffix(_MARKED)
-            is_other = path == marker and f"{path.stem} {_fingerprint_in(path)}" not in known
-            if path.stem not in known or is_other:
+        known = {task.id: task.fingerprint for task in tasks}
+        for path in (folder / name for name in names):
+            own = known.get(path.stem)
+            if own is None or (path.suffix == _MARKED and _fingerprint_in(path) != own):
                 path.unlink(missing_ok=True)
 
     def _log(self, event: str, facts: Json) -> None:

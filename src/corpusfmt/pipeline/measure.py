@@ -151,7 +151,7 @@ class _Watch:
         import numpy as np  # noqa: F401, PLC0415 - the first import takes longer than joining a small sample
 
         before = time.process_time()
-        compact(CompactTask.of(folder, group, self._joined, self._recipe.deduplication.hash))
+        compact(CompactTask(folder, tuple(group), self._joined, self._recipe.deduplication.hash))
         self.cpu_seconds["compact"] = time.process_time() - before
 
 
