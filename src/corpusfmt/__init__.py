@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         UsageError,
         Verdict,
     )
-    from corpusfmt.pipeline.options import Selection, Sourcing
+    from corpusfmt.pipeline.options import Selection
     from corpusfmt.pipeline.run import build
     from corpusfmt.reading import Documents, read
     from corpusfmt.recordsets import Records, records
@@ -72,7 +72,6 @@ __all__ = [
     "Report",
     "Selection",
     "Severity",
-    "Sourcing",
     "Statistics",
     "UsageError",
     "Verdict",
@@ -104,7 +103,6 @@ _HOMES = {
     "Record": "corpusfmt.formats.recordsets",
     "Records": "corpusfmt.recordsets",
     "Selection": "corpusfmt.pipeline.options",
-    "Sourcing": "corpusfmt.pipeline.options",
     "build": "corpusfmt.pipeline.run",
     "compare": "corpusfmt.comparison",
     "convert": "corpusfmt.conversion.run",

@@ -361,7 +361,7 @@ def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, mo
             container.add(keys_of("en"), sorted_keys(b"".join(each.to_bytes(8, "big") for each in hashes), "xxh64"))
             container.finish()
     joined = tmp_path / "joined.box"
-    compact(CompactTask.of(tmp_path, [path.name for path in paths], joined, "xxh64"))
+    compact(CompactTask(tmp_path, tuple(path.name for path in paths), joined, "xxh64"))
     flat = [each for hashes in inputs for each in hashes]
     with Container(joined) as container_of_all:
         columns = [section.cast("Q").tolist() for section in container_of_all.sections(keys_of("en"))]
@@ -388,7 +388,7 @@ def test_the_number_of_open_files_does_not_grow(tmp_path: Path) -> None:
         for number, path in enumerate(drops):
             dedup(DedupTask((Bucket("en", number, 20, 3),), paths, path, "xxh64"))
         assert [first_occurrences(drops, "en", number) for number in range(60)] == [b""] * 7 + [b"\0"] * 53
-        assert compact(CompactTask.of(tmp_path, names, tmp_path / "joined", "xxh64")).containers == 60
+        assert compact(CompactTask(tmp_path, tuple(names), tmp_path / "joined", "xxh64")).containers == 60
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 from langid.fasttext_writer import ModelSpec
-from pipeline.test_supply import copies, files, listed  # noqa: F401 - fixtures
+from pipeline.test_scratch import copies, files  # noqa: F401 - fixtures
 from support import SAMPLE, run_cli, tree
 
 import corpusfmt
 from corpusfmt.model import UsageError, Verdict
-from corpusfmt.pipeline.options import Selection, Sourcing
+from corpusfmt.pipeline.options import Selection
 
 
 @pytest.fixture(scope="module")
@@ -108,39 +108,6 @@ def test_a_corpus_without_some_inputs_is_not_finished(copies: Path, tmp_path: Pa
         corpusfmt.build(copies, out)
 
 
-def test_inputs_that_were_deleted_are_not_missed(copies: Path, tmp_path: Path) -> None:  # noqa: F811
-    out, sourcing = tmp_path / "out", Sourcing(delete_input=True)
-    given = sorted(copies.iterdir())
-    corpusfmt.build(given, out, sourcing=sourcing)
-    assert not any(copies.iterdir())
-    assert corpusfmt.build(given, out, sourcing=sourcing).results["finished"]
-
-
-def test_a_list_that_was_fetched(listed: Path, files: Path, tmp_path: Path) -> None:  # noqa: F811
-    sourcing = Sourcing(fetch_command=f"cp {files}/{{path}} {{output}}")
-    out = tmp_path / "out"
-    corpusfmt.build(listed, out, sourcing=sourcing)
-    assert corpusfmt.build(listed, out, sourcing=sourcing).results["finished"]
-    listed.write_text("0.warc.wet.gz\n")
-    with pytest.raises(UsageError, match="contains a finished corpus"):
-        corpusfmt.build(listed, out, sourcing=sourcing)
-
-
-@pytest.mark.parametrize(("most", "delete"), [(0, False), (0, True), (5, False)])
-def test_a_folder_that_was_watched(most: int, delete: bool, copies: Path, tmp_path: Path) -> None:  # noqa: F811
-    (copies / "_DONE").touch()
-    sourcing, out = Sourcing(watch=copies, watch_until=most, delete_input=delete), tmp_path / "out"
-    corpusfmt.build([], out, sourcing=sourcing)
-    assert corpusfmt.build([], out, sourcing=sourcing).results["finished"]
-    if most:
-        with pytest.raises(UsageError, match="contains a finished corpus"):
-            corpusfmt.build([], out, sourcing=Sourcing(watch=copies, watch_until=most + 1))
-    else:
-        (copies / "_DONE").unlink()
-        with pytest.raises(UsageError, match="contains a finished corpus"):
-            corpusfmt.build([], out, sourcing=sourcing)
-
-
 def test_equal_builds_are_equal_byte_for_byte(built: Path, tmp_path: Path) -> None:
     corpusfmt.build(SAMPLE, tmp_path / "of another name")
     assert tree(tmp_path / "of another name") == tree(built)
@@ -176,19 +143,3 @@ def test_a_label_with_a_path_in_it_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"has no name for the languages \.\./\.\./x: "):
             corpusfmt.build(SAMPLE, tmp_path / "out", recipe=name, model=str(model))
     corpusfmt.build(SAMPLE, tmp_path / "out", recipe="dolma", model=str(model), selection=Selection(languages=["fr"]))
-
-
-@pytest.mark.parametrize("operator", [">", ">>", "2>", "|", "||", "&&", ";", "<", "&"])
-def test_a_fetch_command_has_no_shell(operator: str, listed: Path, tmp_path: Path) -> None:  # noqa: F811
-    command = f"cat {{path}} {operator} {{output}}"
-    done = run_cli("build", listed, "-o", tmp_path / "out", "--fetch-command", command)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.decode() == (
-        f"error: --fetch-command runs without a shell, which `{operator}` needs: "
-        """write sh -c '...', like sh -c 'cat "$0" > "$1"' {path} {output}\n"""
-    )
-
-
-def test_a_fetch_command_may_bring_its_own_shell(listed: Path, files: Path, tmp_path: Path) -> None:  # noqa: F811
-    command = f"""sh -c 'cat "$0" > "$1"' {files}/{{path}} {{output}}"""
-    assert run_cli("build", listed, "-o", tmp_path / "out", "--fetch-command", command).returncode == 0

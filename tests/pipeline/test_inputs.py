@@ -16,10 +16,8 @@ import pytest
 from support import LONG_LINE, SAMPLE, corpus, gzipped, run_cli, tree, wet_file, wet_record
 
 import corpusfmt
-from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.intake.inputs import inputs_named, paths_listed
-from corpusfmt.pipeline.options import Sourcing
+from corpusfmt.pipeline.intake.inputs import inputs_named
 
 
 @pytest.fixture
@@ -46,7 +44,7 @@ def test_folder_pattern_and_lists_are_the_same_inputs(tmp_path: Path, wet: Path)
     (tmp_path / "wet.paths.gz").write_bytes(gzipped(lines.encode()))
     corpusfmt.build(wet / "wet.paths", tmp_path / "list" / "out")
     for number, base in enumerate((str(wet), f"file://{wet}", f"file://{wet}/")):
-        corpusfmt.build(tmp_path / "wet.paths.gz", tmp_path / str(number) / "out", sourcing=Sourcing(base=base))
+        corpusfmt.build(tmp_path / "wet.paths.gz", tmp_path / str(number) / "out", base=base)
     assert tree(tmp_path / "folder") == tree(tmp_path / "list") == tree(tmp_path / "0")
     manifests = []
     for other in ("pattern", "1", "2"):
@@ -88,7 +86,7 @@ def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str
     path = tmp_path / ("wet.paths.gz" if lines.startswith(b"\x1f") else "wet.paths")
     path.write_bytes(lines)
     with pytest.raises(UsageError) as caught:
-        corpusfmt.build(path, tmp_path / "out", sourcing=Sourcing(base=base))
+        corpusfmt.build(path, tmp_path / "out", base=base)
     assert str(caught.value).startswith(message.format(path=path, folder=tmp_path))
     assert not (tmp_path / "out").exists()
 
@@ -96,19 +94,19 @@ def test_lists_that_are_none_are_refused(tmp_path: Path, lines: bytes, base: str
 def test_a_line_of_a_list_has_16_kib_at_most(tmp_path: Path) -> None:
     path = tmp_path / "wet.paths"
     path.write_bytes(b"a" * 16_384 + b"\n")
-    assert paths_listed(entry_of(str(path))) == ["a" * 16_384]
+    assert [each.input.path for each in inputs_named([str(path)])] == ["a" * 16_384]
     path.write_bytes(b"a\n" + b"a" * 16_385 + b"\n")
     with pytest.raises(UsageError) as caught:
-        paths_listed(entry_of(str(path)))
+        inputs_named([str(path)])
     assert str(caught.value) == f"{path}:2: not a line of text; expected a list of paths"
 
 
 def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet: Path) -> None:
     with pytest.raises(UsageError, match="--base"):
-        corpusfmt.build(wet, tmp_path / "out", sourcing=Sourcing(base="elsewhere"))
+        corpusfmt.build(wet, tmp_path / "out", base="elsewhere")
     with pytest.raises(UsageError, match="no path matches"):
         corpusfmt.build(str(tmp_path / "*.none"), tmp_path / "out")
-    with pytest.raises(UsageError, match="--watch"):
+    with pytest.raises(UsageError, match="no inputs: name"):
         corpusfmt.build([], tmp_path / "out")
 
 
@@ -116,7 +114,7 @@ def test_hidden_files_and_unfinished_work_are_no_inputs(wet: Path) -> None:
     for name in (
         ".half.warc.wet.gz",
         "part.warc.wet.gz.part",
-        ".corpusfmt/fetched/x.warc.wet.gz",
+        ".corpusfmt/process/x.warc.wet.gz",
         ".~tmp~/y.warc.wet.gz",
     ):
         (wet / name).parent.mkdir(exist_ok=True, parents=True)
@@ -208,7 +206,7 @@ def test_a_list_may_name_whole_urls_below_its_base(tmp_path: Path, wet: Path, en
     for path in ("a.warc.wet", "segment/b.warc.wet.gz"):
         store.pipe_file(f"/listed/{path}", (wet / path).read_bytes())
     (tmp_path / "wet.paths").write_text("memory://listed/segment/b.warc.wet.gz\na.warc.wet\n")
-    corpusfmt.build(tmp_path / "wet.paths", tmp_path / "out", sourcing=Sourcing(base=f"memory://listed{end}"))
+    corpusfmt.build(tmp_path / "wet.paths", tmp_path / "out", base=f"memory://listed{end}")
     assert names(tmp_path / "out") == ["a.warc.wet", "segment/b.warc.wet.gz"]
 
 
@@ -237,8 +235,8 @@ def test_a_store_that_fails_in_its_own_way_costs_one_input(tmp_path: Path, wet: 
 
     fsspec.register_implementation("failing", Failing, clobber=True)
     (wet / "wet.paths").write_text("b.warc.wet.gz\n")
-    given, sourcing = [wet / "a.warc.wet", wet / "wet.paths"], Sourcing(base="failing://bucket")
-    report = corpusfmt.build(given, tmp_path / "out", sourcing=sourcing)
+    given = [wet / "a.warc.wet", wet / "wet.paths"]
+    report = corpusfmt.build(given, tmp_path / "out", base="failing://bucket")
     assert [(each.code, each.message) for each in report.findings] == [
         ("GEN001", "cannot be read: RuntimeError: 403 Forbidden")
     ]
@@ -268,12 +266,9 @@ def test_a_package_that_is_missing_is_named_before_anything_is_done(
 
 def test_a_scheme_that_nothing_serves_is_named(tmp_path: Path) -> None:
     (tmp_path / "wet.paths").write_text("a.warc.wet.gz\n")
-    for path, sourcing in (
-        ("foo://bucket/a.warc.wet.gz", Sourcing()),
-        (tmp_path / "wet.paths", Sourcing(base="foo://bucket/crawl")),
-    ):
+    for path, base in (("foo://bucket/a.warc.wet.gz", None), (tmp_path / "wet.paths", "foo://bucket/crawl")):
         with pytest.raises(UsageError, match=r"^foo://bucket/.*: Protocol not known: foo"):
-            corpusfmt.build(path, tmp_path / "out", sourcing=sourcing)
+            corpusfmt.build(path, tmp_path / "out", base=base)
         assert not (tmp_path / "out").exists()
 
 

@@ -23,7 +23,6 @@ from support import LONG_LINE, SAMPLE, corpus, run_cli, tree, wet_file, wet_reco
 import corpusfmt
 from corpusfmt.cli import progress
 from corpusfmt.engine.progress import Progress
-from corpusfmt.pipeline.options import Sourcing
 
 
 def events(path: Path) -> list[dict[str, Any]]:
@@ -129,7 +128,7 @@ def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
 def test_options_stand_in_groups_in_the_help() -> None:
     shown = run_cli("build", "--help").stdout.decode()
     heads = [line for line in shown.split("\n") if line.endswith(":") and not line.startswith(" ")]
-    assert heads == ["Arguments:", "Options:", "Filters:", "Low resources:", "Bounds:", "Operation:", "Shards:"]
+    assert heads == ["Arguments:", "Options:", "Filters:", "Bounds:", "Operation:", "Shards:"]
     assert shown.index("--min-lines") > shown.index("Filters:") > shown.index("--recipe")
 
 
@@ -140,11 +139,10 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
     mixed = Path(shutil.copytree(whole, tmp_path / "mixed"))
     shutil.copy(whole / "1.warc.wet.gz", mixed / "1-deadly.warc.wet.gz")
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
-    options = ("--engine", "py:deadly:workers", "--jobs", "2", "--delete-input")
+    options = ("--engine", "py:deadly:workers", "--jobs", "2")
     done = run_cli("build", mixed, "--output", tmp_path / "out", *options, env=environment)
     assert done.returncode == 3
     assert b"excluded: 1-deadly.warc.wet.gz: WET104" in done.stderr
-    assert [path.name for path in mixed.iterdir()] == ["1-deadly.warc.wet.gz"]
     corpusfmt.build(whole, tmp_path / "clean")
     built, clean = corpus(tmp_path / "out"), tree(tmp_path / "clean")
     manifest = json.loads(built.pop("MANIFEST.json"))
@@ -153,10 +151,7 @@ def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> No
     assert built == clean
 
 
-@pytest.mark.parametrize(("delete", "synced"), [(False, 1), (True, 3)])
-def test_an_input_is_synchronised_once_unless_it_is_removed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, delete: bool, synced: int
-) -> None:
+def test_an_input_is_synchronised_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[int] = []
     fsync = os.fsync
 
@@ -170,9 +165,9 @@ def test_an_input_is_synchronised_once_unless_it_is_removed(
         for name in range(number):
             wet_file(tmp_path / f"{number}" / f"{name}.warc.wet.gz", [wet_record(name, f"{LONG_LINE} {name}\n")])
         calls.clear()
-        corpusfmt.build(tmp_path / f"{number}", tmp_path / f"out-{number}", sourcing=Sourcing(delete_input=delete))
+        corpusfmt.build(tmp_path / f"{number}", tmp_path / f"out-{number}")
         counts.append(len(calls))
-    assert counts[1] - counts[0] == 5 * synced
+    assert counts[1] - counts[0] == 5
 
 
 def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
@@ -180,10 +175,10 @@ def test_a_second_run_in_the_same_folder_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "corpusfmt", "build", "-", "--output", str(out)]
     for data in (None, whole.read_bytes()):  # the first run is killed: its lock ends with it
-        shutil.rmtree(out / ".corpusfmt" / "process", ignore_errors=True)
+        (out / ".corpusfmt" / "owner").unlink(missing_ok=True)
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as run:
             assert run.stdin is not None
-            while not (out / ".corpusfmt" / "process").exists() and run.poll() is None:
+            while not (out / ".corpusfmt" / "owner").exists() and run.poll() is None:
                 time.sleep(0.02)
             for options in ((), ("--min-lines", "2")):
                 second = run_cli("build", whole, "--output", out, *options)
@@ -241,18 +236,8 @@ def test_workers_killed_at_random_moments_cost_nothing(tmp_path: Path) -> None:
     assert tree(tmp_path / "killed") == tree(tmp_path / "clean")
 
 
-def test_a_full_disk_stops_the_run_and_deletes_nothing_that_is_not_stored(tmp_path: Path, oscar_corpus: Path) -> None:
-    wet = Path(shutil.copytree(SAMPLE, tmp_path / "wet"))
-    command = [
-        sys.executable,
-        "-m",
-        "corpusfmt",
-        "build",
-        str(wet),
-        "--output",
-        str(tmp_path / "oscar"),
-        "--delete-input",
-    ]
+def test_a_full_disk_stops_the_run_and_the_next_one_resumes(tmp_path: Path, oscar_corpus: Path) -> None:
+    command = [sys.executable, "-m", "corpusfmt", "build", str(SAMPLE), "--output", str(tmp_path / "oscar")]
 
     def full() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -261,27 +246,9 @@ def test_a_full_disk_stops_the_run_and_deletes_nothing_that_is_not_stored(tmp_pa
     done = subprocess.run(command, capture_output=True, check=False, preexec_fn=full)
     assert done.returncode == 3
     assert b"File too large" in done.stderr
-    assert (wet / "UDHR-20181112172845-00000.warc.wet.gz").exists()
     assert not [path for path in tree(tmp_path / "oscar") if ".corpusfmt/" not in path]
     assert subprocess.run(command, capture_output=True, check=False).returncode == 0
     assert tree(tmp_path / "oscar") == tree(oscar_corpus)
-
-
-def test_a_full_disk_for_the_list_of_inputs_is_an_error_of_one_line(tmp_path: Path) -> None:
-    names = "".join(f"{'a' * 200}-{number:05}.warc.wet.gz\n" for number in range(10_000))
-    (tmp_path / "list.paths").write_text(names)
-
-    def full() -> None:
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))
-
-    done = run_cli("build", "list.paths", "--output", "out", cwd=tmp_path, preexec_fn=full)
-    assert (done.returncode, done.stdout) == (3, b"")
-    assert re.fullmatch(
-        rb"error: inputs cannot be stored in a temporary file \(.*\): make room, or set TMPDIR; fix that, [^\n]+\n",
-        done.stderr,
-    )
-    assert [path.name for path in tmp_path.iterdir()] == ["list.paths"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="a file that opens and cannot be read")
@@ -289,7 +256,6 @@ def test_a_file_that_cannot_be_read_is_left_out(tmp_path: Path) -> None:
     wet = tmp_path / "wet"
     wet_file(wet / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
     (wet / "b.warc.wet").symlink_to("/proc/self/mem")
-    report = corpusfmt.build(wet, tmp_path / "out", sourcing=Sourcing(delete_input=True))
+    report = corpusfmt.build(wet, tmp_path / "out")
     assert [(each.code, each.location.path) for each in report.findings] == [("GEN002", "b.warc.wet")]
     assert report.results["stats"]["total"]["final"]["lines"] == 1
-    assert [path.name for path in wet.iterdir()] == ["b.warc.wet"]

@@ -21,7 +21,7 @@ from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 import corpusfmt
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.options import NO_SELECTION, Selection, Sourcing
+from corpusfmt.pipeline.options import Selection
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах, они наделены разумом и совестью, вот."
@@ -272,20 +272,6 @@ def test_a_corpus_is_not_sealed_while_it_changes(tmp_path: Path, wet: Path, stop
     assert not (out / "MANIFEST.json").exists()
 
 
-def test_what_is_stored_of_inputs_that_are_gone_is_not_given_up(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    sourcing = Sourcing(delete_input=True)
-    stop("packaged", sourcing=sourcing)
-    assert list(wet.iterdir()) == []
-    again = Selection(min_lines=2)
-    with pytest.raises(UsageError, match=r"[0-4]\.warc\.wet\.gz is gone, and its stored result is unusable"):
-        corpusfmt.build(wet / "*.gz", tmp_path / "out", selection=again, sourcing=sourcing)
-    with pytest.raises(UsageError):
-        corpusfmt.build(wet, tmp_path / "out", selection=NO_SELECTION)
-    report = corpusfmt.build(wet, tmp_path / "out", sourcing=sourcing)
-    assert report.results["resumed"] == {"taken_over": 5, "read": 0}
-    assert len(json.loads((tmp_path / "out" / "MANIFEST.json").read_bytes())["inputs"]) == 5
-
-
 @pytest.mark.parametrize("damage", ["gone", "cut", "empty"])
 @pytest.mark.parametrize("stage", ["process", "compact", "dedup"])
 def test_what_is_missing_between_the_stages_is_made_again(
@@ -329,16 +315,27 @@ def test_inputs_are_read_again_if_others_are_joined(
     assert resumed(tmp_path, *inputs[:2], *inputs[3:]) == (2, 2)
 
 
-@pytest.mark.parametrize("options", [{"sourcing": Sourcing(delete_input=True)}, {"broken": True}], ids=str)
-def test_containers_stay_that_cannot_be_made_again_or_may_be_joined_otherwise(
-    tmp_path: Path, wet: Path, stop: Stop, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_containers_stay_that_may_be_joined_otherwise(
+    tmp_path: Path, wet: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
-    if options.pop("broken", False):
-        (wet / BROKEN).write_bytes(b"")
-    stop("seal", **options)
+    (wet / BROKEN).write_bytes(b"")
+    stop("seal")
+    assert len(list((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))) == 4
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_what_is_stored_of_an_input_that_is_gone_is_removed(
+    tmp_path: Path, wet: Path, stop: Stop, damaged: bool
+) -> None:
+    stop("packaged")
     process = tmp_path / "out" / ".corpusfmt" / "process"
-    assert len(list(process.glob("*.box"))) == (5 if options else 4)
+    if damaged:
+        min(process.glob("*.json")).write_bytes(b"{}")
+    min(wet.iterdir()).unlink()
+    stop("packaged")
+    assert sorted(path.name[:1] for path in process.iterdir()) == ["1", "1", "2", "2", "3", "3", "4", "4"]
+    assert resumed(tmp_path, wet) == (4, 0)
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -359,35 +356,3 @@ def test_damage_between_the_stages_is_named_and_mended_by_the_next_run(
         "run the same command again to make it anew\n"
     )
     assert resumed(tmp_path, wet) == (4, 1)
-
-
-def test_a_damaged_marker_of_an_input_that_is_gone_is_not_passed_over(tmp_path: Path, wet: Path, stop: Stop) -> None:
-    sourcing = Sourcing(delete_input=True)
-    stop("packaged", sourcing=sourcing)
-    marker = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.json"))
-    marker.write_bytes(marker.read_bytes().replace(b'"records":2', b'"records":3'))
-    with pytest.raises(Incomplete) as caught:
-        corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
-    assert str(caught.value) == (
-        f"{marker} is damaged, and its input did not arrive again: bring the input back "
-        "or remove the file to continue without it"
-    )
-    marker.unlink()
-    report = corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
-    assert report.results["resumed"] == {"taken_over": 4, "read": 0}
-
-
-def test_inputs_that_are_gone_with_what_was_stored_of_them_are_not_forgotten(
-    tmp_path: Path, wet: Path, stop: Stop
-) -> None:
-    sourcing = Sourcing(delete_input=True)
-    stop("packaged", sourcing=sourcing)
-    box = min((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))
-    box.unlink()
-    with pytest.raises(
-        UsageError, match=r"0\.warc\.wet\.gz is gone, .* is missing or damaged\): bring the file back, or remove"
-    ):
-        corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
-    box.with_suffix(".json").unlink()
-    report = corpusfmt.build(wet / "*.gz", tmp_path / "out", sourcing=sourcing)
-    assert report.results["resumed"] == {"taken_over": 4, "read": 0}

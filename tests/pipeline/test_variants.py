@@ -23,7 +23,7 @@ from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
 from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
 from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
 from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.options import Selection, Sourcing
+from corpusfmt.pipeline.options import Selection
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.recipe import HashName, recipe_text
 
@@ -188,7 +188,7 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
                 tmp_path / f"{number}",
                 recipe=recipe,
                 keep_original=both,
-                sourcing=Sourcing(scratch_limit=10**9),
+                scratch_limit=10**9,
             )
     plain, one, two = needed
     size = report.results["stats"]["total"]["original"]
@@ -196,8 +196,8 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
     assert 1000 < max(on_disk) <= one - plain == size["bytes"] + size["documents"] + 11 * size["lines"]
     assert two - plain > 2 * (one - plain)
     with pytest.raises(Incomplete, match="the remaining stages may need"):
-        corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", sourcing=Sourcing(scratch_limit=one - 1))
-    corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", sourcing=Sourcing(scratch_limit=one))
+        corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", scratch_limit=one - 1)
+    corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", scratch_limit=one)
     assert tree(tmp_path / "out" / "en") == tree(tmp_path / "1" / "en")
 
 

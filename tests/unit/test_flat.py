@@ -1,15 +1,17 @@
-"""What is kept on disk of many items takes no memory for each."""
+"""What is kept of many items: on disk it takes no memory for each, and an input of a build takes little."""
 
 from __future__ import annotations
 
+import hashlib
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
 from corpusfmt.io.ondisk import ByName, OnDisk, order_of
-from corpusfmt.pipeline.intake.inputs import Input
+from corpusfmt.pipeline.intake.inputs import inputs_named
 from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.intake.take import Inputs, Taken
 from corpusfmt.pipeline.process.store import Processed
@@ -31,20 +33,34 @@ def named() -> object:
     return ByName((f"{number:064}", number) for number in range(_MANY))
 
 
-def inputs_of_a_build() -> object:
-    usable = Usable(cast("Inputs", None))
-    for number in range(_MANY):
-        usable.add(Taken(Input(f"{number}", f"{number}"), Processed(sha256=f"{number:064}")))
-    return usable
-
-
-@pytest.mark.parametrize("make", [numbers, numbers_in_order, named, inputs_of_a_build])
-def test_an_item_takes_no_memory(make: Callable[[], Any]) -> None:
+def held(make: Callable[[], Any]) -> int:
+    """Return the bytes that are in memory once something is made."""
     tracemalloc.start()
     try:
         found = make()
-        held, _ = tracemalloc.get_traced_memory()
+        size, _ = tracemalloc.get_traced_memory()
         assert found
     finally:
         tracemalloc.stop()
-    assert held < 5 * _MANY
+    return size
+
+
+@pytest.mark.parametrize("make", [numbers, numbers_in_order, named])
+def test_an_item_takes_no_memory(make: Callable[[], Any]) -> None:
+    assert held(make) < 5 * _MANY
+
+
+def test_an_input_of_a_build_takes_little_memory(tmp_path: Path) -> None:
+    many = 2_000
+    for number in range(many):
+        (tmp_path / f"CC-MAIN-20240220211055-20240221001055-{number:05}.warc.wet.gz").touch()
+
+    def inputs() -> object:
+        sources = inputs_named([str(tmp_path)])
+        known = [each.input for each in sources]
+        usable = Usable(Inputs(cast("Any", None), known, {}))
+        for each in known:
+            usable.add(Taken(each, Processed(sha256=hashlib.sha256(each.key.encode()).hexdigest())))
+        return sources, usable
+
+    assert held(inputs) / many < 1_500

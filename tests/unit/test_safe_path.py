@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from support import gzipped
 
-from corpusfmt.pipeline.intake.fetch import Fetched
 from corpusfmt.safe_path import SafeStarts, drop_working_folder
 
 _ROW = b'{"id":"1","text":"All human beings are born free.","source":"s"}\n'
@@ -79,22 +78,6 @@ def test_an_unset_python_path_drops_nothing(monkeypatch: pytest.MonkeyPatch, tmp
     monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])  # as an editable install may have it
     drop_working_folder()
     assert sys.path[0] == str(tmp_path)
-
-
-def test_the_command_of_the_user_sees_the_environment_of_the_user(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
-    monkeypatch.setenv("PYTHONPATH", ".:/lib")
-    write = tmp_path / "fetch.py"
-    write.write_text("import os, sys\nopen(sys.argv[2], 'w').write(repr(dict(os.environ)))\n", "utf-8")
-    fetched = Fetched(["x"], f"{sys.executable} {write} {{path}} {{output}}", 1)
-    with SafeStarts():
-        assert fetched._run("x", tmp_path / "seen") == ""
-    fetched.close()
-    seen = (tmp_path / "seen").read_text("utf-8")
-    assert "'PYTHONPATH': '.:/lib'" in seen
-    assert "PYTHONSAFEPATH" not in seen
 
 
 def run(*options: str, folder: Path) -> subprocess.CompletedProcess[str]:

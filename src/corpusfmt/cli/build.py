@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import typer
@@ -10,7 +9,7 @@ import typer
 from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, summarise, warn
 from corpusfmt.cli.inputs import names, size
-from corpusfmt.cli.options import FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
+from corpusfmt.cli.options import BOUNDS, FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.cli.shards import Finish, ShardOf, say_done
@@ -18,7 +17,7 @@ from corpusfmt.model import Report, Severity, UsageError
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import clipped, plural
 
-_FILTERS, _LOW_RESOURCES, _OPERATION = "Filters", "Low resources", "Operation"
+_FILTERS, _OPERATION = "Filters", "Operation"
 
 Inputs = Annotated[
     list[str] | None,
@@ -64,39 +63,7 @@ DenyUrls = Annotated[
 
 ScratchLimit = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Largest size of the scratch data, like 20GB.", rich_help_panel=_LOW_RESOURCES),
-]
-DeleteInput = Annotated[
-    bool,
-    typer.Option("--delete-input", help="Delete each local input once it is stored.", rich_help_panel=_LOW_RESOURCES),
-]
-Watch = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Take files as they arrive in a folder, until it contains _DONE.",
-        rich_help_panel=_LOW_RESOURCES,
-    ),
-]
-WatchUntil = Annotated[
-    int,
-    typer.Option(
-        min=0, metavar="N", help="Or until N files were taken.", show_default=False, rich_help_panel=_LOW_RESOURCES
-    ),
-]
-FetchCommand = Annotated[
-    str | None,
-    typer.Option(metavar="COMMAND", help="Command that downloads {path} to {output}.", rich_help_panel=_LOW_RESOURCES),
-]
-FetchAhead = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="N",
-        help="Most downloads on disk at once (default: two per worker).",
-        show_default=False,
-        rich_help_panel=_LOW_RESOURCES,
-    ),
+    typer.Option(metavar="SIZE", help="Largest size of the scratch data, like 20GB.", rich_help_panel=BOUNDS),
 ]
 
 Jobs = Annotated[
@@ -141,11 +108,6 @@ def command(
     allow_urls: AllowUrls = None,
     deny_urls: DenyUrls = None,
     scratch_limit: ScratchLimit = None,
-    delete_input: DeleteInput = False,
-    watch: Watch = None,
-    watch_until: WatchUntil = 0,
-    fetch_command: FetchCommand = None,
-    fetch_ahead: FetchAhead = 0,
     max_expansion: MaxExpansion = None,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
@@ -158,21 +120,20 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
-    from corpusfmt.pipeline.options import Selection, Sourcing
+    from corpusfmt.pipeline.options import Selection
     from corpusfmt.pipeline.run import build
 
     if langid not in {"auto", "native", "fasttext"}:
         raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")
     backend = cast("Literal['auto', 'native', 'fasttext']", langid)
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
-    limit = size(scratch_limit) if scratch_limit else 0
-    sourcing = Sourcing(base, watch, watch_until, fetch_command, fetch_ahead, delete_input, limit, follow_links)
     limits = limits_of(max_expansion, max_total_bytes, timeout)
     with shown_stages() as show:
         report = build(
             inputs or [],
             output,
             recipe=recipe,
+            base=base,
             jobs=jobs,
             engine=engine,
             langid=backend,
@@ -180,12 +141,13 @@ def command(
             keep_original=keep_original,
             compression=compression,
             selection=selection,
-            sourcing=sourcing,
             log=log,
             state=state,
             shard=shard,
             finish=finish,
+            scratch_limit=size(scratch_limit) if scratch_limit else 0,
             limits=limits,
+            follow_links=follow_links,
             progress=show,
         )
     if shard is not None:

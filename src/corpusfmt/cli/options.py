@@ -9,7 +9,7 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.outcome import FailOn, Show
 
-_PANEL = "Bounds"
+BOUNDS = "Bounds"
 
 ConfigFile = Annotated[
     str | None,
@@ -83,19 +83,19 @@ MaxExpansion = Annotated[
     typer.Option(
         metavar="RATIO",
         help="Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
-        rich_help_panel=_PANEL,
+        rich_help_panel=BOUNDS,
     ),
 ]
 MaxTotalBytes = Annotated[
     str | None,
-    typer.Option(metavar="SIZE", help="Most uncompressed bytes to read in the run, like 20GB.", rich_help_panel=_PANEL),
+    typer.Option(metavar="SIZE", help="Most uncompressed bytes to read in the run, like 20GB.", rich_help_panel=BOUNDS),
 ]
 Timeout = Annotated[
     float | None,
     typer.Option(
         metavar="SECONDS",
         help="Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
-        rich_help_panel=_PANEL,
+        rich_help_panel=BOUNDS,
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU, one for small input).")]

@@ -85,10 +85,10 @@ def command(
     if STANDARD_INPUT in (inputs or []):
         raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
     chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
-    arrivals = list(inputs_named(inputs, base, follow_links=follow_links)) if inputs else []
-    sizes = [each.input.size for each in arrivals if each.input.size]
-    count = number or len(arrivals)
-    unknown = count - len(sizes) if arrivals else 0
+    sources = inputs_named(inputs, base, follow_links=follow_links) if inputs else []
+    sizes = [each.input.size for each in sources if each.input.size]
+    count = number or len(sources)
+    unknown = count - len(sizes) if sources else 0
     if mean_size is None and not sizes:
         raise UsageError("the sizes of the inputs are unknown: add --mean-size SIZE, like 150MB")
     mean = size(mean_size) if mean_size is not None else sum(sizes) / len(sizes)
@@ -96,7 +96,7 @@ def command(
     found = (
         saved_rates(rates)
         if rates is not None
-        else measured(sample or sample_of(arrivals), chosen, recipe, keep_original=keep_original)
+        else measured(sample or sample_of(sources), chosen, recipe, keep_original=keep_original)
     )
     if place is not None:
         publish_bytes(place, msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")

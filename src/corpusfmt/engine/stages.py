@@ -24,7 +24,7 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.stored import StoredState
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
-from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
+from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -117,7 +117,7 @@ class Stages(Struct, frozen=True):
             self.fetch(name, (task.id for task in tasks))
         heaviest: Iterable[int] = range(len(tasks))
         if self.workers.jobs > 1:
-            heaviest = order_of(-weight for weight in weights)
+            heaviest = sorted(heaviest, key=lambda index: -weights[index])
         count = [0, 0]
         total = sum(weights)
         results = OnDisk[R | Died](number=len(tasks), held=held)
@@ -213,14 +213,13 @@ class Stages(Struct, frozen=True):
     def _keep_only(self, name: str, tasks: Sequence[StageTask[Any]]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
         folder = self.folder / name
-        found = OnDisk(map(str, _files_in(folder)))
-        if not found:
+        names = [path.name for path in _files_in(folder)]
+        if not names:
             return
-        known = Hashes(each for task in tasks for each in (task.id, f"{task.id} {task.fingerprint}"))
-        for path in map(Path, found):
-            marker = path.with_suffix(_MARKED)
-            is_other = path == marker and f"{path.stem} {_fingerprint_in(path)}" not in known
-            if path.stem not in known or is_other:
+        known = {task.id: task.fingerprint for task in tasks}
+        for path in (folder / name for name in names):
+            own = known.get(path.stem)
+            if own is None or (path.suffix == _MARKED and _fingerprint_in(path) != own):
                 path.unlink(missing_ok=True)
 
     def _log(self, event: str, facts: Json) -> None:
@@ -234,13 +233,6 @@ class Stages(Struct, frozen=True):
     def files(self, name: str, suffix: str = "") -> Iterator[Path]:
         """Yield the files of a stage whose names end so, in any order: there may be hundreds of thousands."""
         return (path for path in _files_in(self.folder / name) if path.name.endswith(suffix))
-
-    def recorded(self, name: str, kind: type[R]) -> Iterator[tuple[str, R]]:
-        """Yield the fingerprint and result of every marker of a stage."""
-        for path in self.files(name, _MARKED):
-            marker = _decoded(path, kind)
-            if marker is not None:
-                yield marker
 
     def has_ended(self, name: str, task: StageTask[Any]) -> bool:
         """Return whether a task has a valid marker."""
@@ -364,11 +356,6 @@ def _with_results(
         path = folder / _marker_name(task) if task else None
         marker = _decoded(path, kind) if path else None
         yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
-
-
-def is_damaged(path: Path) -> bool:
-    """Return whether a file has the name of a marker, and not what was written of one."""
-    return path.suffix == _MARKED and _decoded(path, msgspec.Raw) is None
 
 
 def _fingerprint_in(path: Path) -> str | None:

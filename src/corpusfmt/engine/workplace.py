@@ -42,8 +42,6 @@ from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
 from corpusfmt.wording import plural
 
-#: Folder in the state for the output of the user's command.
-DOWNLOADS = "fetched"
 # Written last by builds and conversions.
 _SEALS = frozenset({"MANIFEST.json", "croissant.json"})
 _WRITTEN_LAST = _SEALS | {"README.md", "stats.json", "stats.md"}
@@ -269,7 +267,7 @@ class Workplace(Struct, frozen=True):
             raise UsageError(f"{self.destination} contains a finished corpus: remove it or choose another folder")
         if names:
             raise UsageError(f"{self.destination} is not empty: remove it or choose another folder")
-        refuse_links(self.destination, spared=f"{STATE}/{DOWNLOADS}")
+        refuse_links(self.destination)
 
     def _refuse_foreign_objects(self, place: StorePath) -> None:
         if self.is_begun:

@@ -195,8 +195,8 @@ def _is_link(path: Path) -> UsageError:
     return UsageError(f"{path} is a symbolic link: name its target or remove it")
 
 
-def refuse_links(folder: Path, *, spared: str) -> None:
-    """Raise `UsageError` for a folder with a link anywhere below it, except below `spared`."""
+def refuse_links(folder: Path) -> None:
+    """Raise `UsageError` for a folder with a link anywhere below it."""
     pending = [folder]
     while pending:
         try:
@@ -204,7 +204,7 @@ def refuse_links(folder: Path, *, spared: str) -> None:
                 for each in found:
                     if each.is_symlink():
                         raise UsageError(f"{each.path} is a symbolic link: remove it or choose another folder")
-                    if each.is_dir() and Path(each.path) != folder / spared:
+                    if each.is_dir():
                         pending.append(Path(each.path))
         except (FileNotFoundError, NotADirectoryError):
             continue
@@ -309,13 +309,6 @@ def _is_note(note: bytes) -> bool:
 
 def _checksum(path: bytes) -> bytes:
     return xxhash.xxh3_64_hexdigest(path).encode()
-
-
-def sync_published(path: Path) -> None:
-    """Let a file, and the names of all files in its folder, outlast a power failure."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-    _sync_directory(path.parent)
 
 
 def _sync_directory(folder: Path) -> None:

@@ -20,7 +20,7 @@ from corpusfmt.io.paths import STATE, read_named
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.dedup.compact import CompactTask, compact
-from corpusfmt.pipeline.intake.inputs import Arrival
+from corpusfmt.pipeline.intake.inputs import Source
 from corpusfmt.pipeline.intake.take import Taken
 from corpusfmt.pipeline.process.wet import wet_batches
 from corpusfmt.pipeline.recipe import Recipe
@@ -67,9 +67,9 @@ def saved_rates(path: str) -> Rates:
         raise UsageError(f"{path} has no rates ({error}): save some with --save-rates") from error
 
 
-def sample_of(arrivals: Sequence[Arrival]) -> list[str]:
+def sample_of(sources: Sequence[Source]) -> list[str]:
     """Return some of the inputs whose size is known: those nearest to the mean, up to 200 MB, but at least one."""
-    known = [each for each in arrivals if each.entry is not None and each.input.size]
+    known = [each for each in sources if each.entry is not None and each.input.size]
     mean = sum(each.input.size for each in known) / max(1, len(known))
     chosen: list[str] = []
     size = 0
@@ -151,7 +151,7 @@ class _Watch:
         import numpy as np  # noqa: F401, PLC0415 - the first import takes longer than joining a small sample
 
         before = time.process_time()
-        compact(CompactTask.of(folder, group, self._joined, self._recipe.deduplication.hash))
+        compact(CompactTask(folder, tuple(group), self._joined, self._recipe.deduplication.hash))
         self.cpu_seconds["compact"] = time.process_time() - before
 
 

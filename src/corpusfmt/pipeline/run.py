@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 
-from msgspec.structs import replace
-
-from corpusfmt.engine.executors import Workers, placed
+from corpusfmt.engine.executors import Workers, available_processors, default_jobs, placed
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import share_of
@@ -25,17 +24,16 @@ from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
 from corpusfmt.pipeline.choices import Choices
-from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES
+from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, Source, inputs_named
 from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
 from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.intake.supply import Listed
 from corpusfmt.pipeline.intake.take import Intake
 from corpusfmt.pipeline.journal import Journal
-from corpusfmt.pipeline.options import NO_SELECTION, PLAIN_SOURCING, Selection, Sourcing
+from corpusfmt.pipeline.options import NO_SELECTION, Selection
 from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
-from corpusfmt.pipeline.seal.finished import is_finished, report_of_finished
+from corpusfmt.pipeline.seal.finished import report_of_finished
 from corpusfmt.pipeline.seal.manifest import fates, made
 from corpusfmt.pipeline.seal.summary import built, statistics
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
@@ -47,6 +45,7 @@ def build(
     destination: str | Path,
     *,
     recipe: str = "oscar-1.1",
+    base: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     langid: BackendChoice = "auto",
@@ -54,17 +53,20 @@ def build(
     keep_original: bool = False,
     compression: str | None = None,
     selection: Selection = NO_SELECTION,
-    sourcing: Sourcing = PLAIN_SOURCING,
     log: str | Path | None = None,
     state: str | Path | None = None,
     shard: str | None = None,
     finish: bool = False,
+    scratch_limit: int = 0,
     limits: Limits = DEFAULT_LIMITS,
+    follow_links: bool = False,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> Report:
     """Build a corpus from WET files. The bytes depend on inputs, recipe and model, but not on `jobs` and `engine`.
 
-    `inputs` are WET files, folders of WET files, globs, lists of paths, or `-`. `destination` is a new or empty folder,
+    `inputs` are WET files, folders of WET files, globs, lists of paths, or `-`. `base` is the base of relative paths in a
+    list, and `follow_links` allows links that lead out of the inputs. `scratch_limit` is the most bytes of scratch data (0:
+    no limit). `destination` is a new or empty folder,
     or one with an unfinished run, which is resumed: results that the same inputs and choices would give are reused. If it
     contains the finished corpus of this call, nothing is done, and `results` of the report says `finished`. It may be a
     URL of a store; then `state` is the local folder with the state of the run. `log` is a file to which events are
@@ -88,46 +90,63 @@ def build(
     limits = limits.begun()
     given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
     model = None if model is None else placed(engine, model)
-    sourcing = replace(sourcing, base=None if sourcing.base is None else placed(engine, sourcing.base))
+    base = None if base is None else placed(engine, base)
     share = share_of(shard, finish=finish, engine=engine)
     if share or finish or isinstance(state_of(root, state), StorePath):
-        sourcing.refuse_alone(given, "shards" if share or finish else "a state in a store")
-    supply = sourcing.supply(
-        given, jobs, share, resuming=Workplace.is_unfinished(root, state) or is_finished(root, state)
-    )
+        _refuse_alone(given, scratch_limit, "shards" if share or finish else "a state in a store")
+    sources = inputs_named(given, base, follow_links=follow_links)
+    if logged is not None:
+        for each in sources:  # before the log grows by a line
+            refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
     with ExitStack() as stack:
-        stack.enter_context(closing(supply))
-        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
-        if logged is not None and isinstance(supply, Listed):
-            for each in supply.inputs:  # before the log grows by a line
-                refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
         journal = stack.enter_context(Journal(logged))
-        workers = stack.enter_context(Workers(engine, supply.workers(jobs)))
-        workplace = Workplace.at(root, digest("build", supply.identity), state)
+        workers = stack.enter_context(Workers(engine, jobs or _default_jobs(sources)))
+        workplace = Workplace.at(root, digest("build"), state)
+        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
         about = {"destination": str(destination), "recipe": choices.recipe.name}
-        report = report_of_finished(root, choices.manifest, supply, state)
+        report = report_of_finished(root, choices.manifest, sources, state)
         if report is not None:
             journal("nothing-to-do", about)
         else:
             stages = Stages(workplace.state, workers, progress, journal, limits, 0, share, workplace.stored)
             journal("run-start", about)
-            listed = sourcing.fetch_command is None and any(each.endswith(LIST_SUFFIXES) for each in given)
-            cause = "; check --base" if listed else ""
-            plan = digest(choices.fingerprint, choices.manifest, supply.plan) if share or finish else ""
+            cause = "; check --base" if any(each.endswith(LIST_SUFFIXES) for each in given) else ""
+            plan = digest(choices.fingerprint, choices.manifest, _digest_of(sources)) if share or finish else ""
             try:
                 with workplace.entered(plan, share, finish=finish):
                     choices = dataclasses.replace(choices, key=workplace.key())
-                    intake = Intake(stages, supply, Scratch(sourcing.scratch_limit), choices, journal)
-                    run = Run(workplace, choices.recipe, choices.fingerprint, stages, supply.is_lasting)
+                    own = sources if share is None else share.taken(sources)
+                    intake = Intake(stages, own, Scratch(scratch_limit), choices, journal)
+                    run = Run(workplace, choices.recipe, choices.fingerprint, stages)
                     report = _made(run, intake, choices.manifest, cause)
             except UsageError:
                 # Another process may just have sealed the corpus.
-                report = report_of_finished(root, choices.manifest, supply, state)
+                report = report_of_finished(root, choices.manifest, sources, state)
                 if report is None:
                     raise
             journal("run-end", {"status": report.verdict.value} | report.results)
     report.started, report.finished = started, now()
     return report
+
+
+def _refuse_alone(given: Sequence[str], scratch_limit: int, sharing: str) -> None:
+    """Raise `UsageError` for what belongs to one process and others cannot share; `sharing` says why they must."""
+    alone = "--scratch-limit" if scratch_limit else "standard input" if STANDARD_INPUT in given else ""
+    if alone:
+        raise UsageError(f"{sharing} cannot share {alone}: remove it, and name inputs that all machines see")
+
+
+def _default_jobs(sources: Sequence[Source]) -> int:
+    if any(each.input.key == STANDARD_INPUT for each in sources):
+        return available_processors()
+    return default_jobs(sum(each.input.size for each in sources), len(sources))
+
+
+def _digest_of(sources: Sequence[Source]) -> str:
+    whole = hashlib.sha256()
+    for each in sources:
+        whole.update(digest(each.input).encode())
+    return whole.hexdigest()
 
 
 def _chosen(

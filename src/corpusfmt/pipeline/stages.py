@@ -15,7 +15,6 @@ from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
 from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
 from corpusfmt.pipeline.intake.report import Usable
@@ -25,9 +24,6 @@ from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal.files import unseal
-
-# Tasks of stage `compact` in memory, each with the names of hundreds of containers.
-_JOINING_HELD = 16
 
 T = TypeVar("T")
 StageName = Literal["process", "compact", "dedup", "divide", "package"]
@@ -91,13 +87,12 @@ class Division(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """What every stage needs; `can_read_again` is whether the inputs stay where they are."""
+    """What every stage needs."""
 
     workplace: Workplace
     recipe: Recipe
     fingerprint: str
     stages: Stages
-    can_read_again: bool
 
 
 def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
@@ -124,9 +119,7 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
     if not division.groups:
         return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
-    tasks = OnDisk(_joining(run, usable, division.groups), held=_JOINING_HELD)
-    # An input that was left out may be added later, and then others are joined.
-    frees = run.can_read_again and usable.is_whole
+    tasks = list(_joining(run, usable, division.groups))
     run.stages.of_own_files.run_whole(
         "compact",
         compact,
@@ -134,7 +127,8 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
         Compacted,
         division.weights["compact"],
         reusable=lambda task, _: is_container(task.compacted),
-        done=remove_joined if frees else lambda _: None,
+        # An input that was left out may be added later, and then others are joined.
+        done=remove_joined if usable.is_whole else lambda _: None,
     )
     return tuple(task.argument.compacted for task in tasks)
 
@@ -143,8 +137,8 @@ def _joining(run: Run, usable: Usable, sizes: Sequence[int]) -> Iterator[StageTa
     containers, state = usable.containers, run.workplace.state
     for number, size in enumerate(sizes):
         group = list(islice(containers, size))
-        names, joined = [name for name, _ in group], state / "compact" / f"{number}.box"
-        argument = CompactTask.of(state / "process", names, joined, run.recipe.deduplication.hash)
+        names, joined = tuple(name for name, _ in group), state / "compact" / f"{number}.box"
+        argument = CompactTask(state / "process", names, joined, run.recipe.deduplication.hash)
         yield StageTask(str(number), argument, _basis(run, group))
 
 

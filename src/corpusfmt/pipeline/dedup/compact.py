@@ -6,13 +6,11 @@ Without it every language would open the container of every input: millions of t
 from __future__ import annotations
 
 import math
-import zlib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
-import msgspec
 from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
@@ -35,21 +33,12 @@ _LINES_HELD = 2_000_000
 
 
 class CompactTask(Struct, frozen=True):
-    """Containers in a folder, in input order; `packed` are their names, of which a build has a hundred thousand."""
+    """Containers in a folder, by name, in input order."""
 
     folder: Path
-    packed: bytes
+    names: tuple[str, ...]
     compacted: Path
     hash: HashName
-
-    @classmethod
-    def of(cls, folder: Path, names: Sequence[str], compacted: Path, hash: HashName) -> Self:  # noqa: A002 - as the field
-        """Return the task for containers with these names."""
-        return cls(folder, zlib.compress(msgspec.msgpack.encode(names)), compacted, hash)
-
-    @property
-    def names(self) -> list[str]:
-        return msgspec.msgpack.decode(zlib.decompress(self.packed), type=list[str])
 
 
 class Compacted(Struct):
@@ -78,8 +67,7 @@ def compact(task: CompactTask) -> Compacted:
     with publish(task.compacted, sync="data") as file:
         joined = ContainerWriter(file)
         keys = _Keys(joined, HASHES[task.hash].words)
-        names = task.names
-        for name in names:
+        for name in task.names:
             with Container(task.folder / name) as container:
                 for key in container:
                     label = label_of_keys(key)
@@ -91,7 +79,7 @@ def compact(task: CompactTask) -> Compacted:
                     container.forget()
         keys.finish()
         joined.finish()
-    return Compacted(len(names))
+    return Compacted(len(task.names))
 
 
 def remove_joined(task: CompactTask) -> None:

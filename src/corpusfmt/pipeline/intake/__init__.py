@@ -1,1 +1,1 @@
-"""Internal: Take inputs, each once: listed, watched or downloaded, within the limit on scratch space."""
+"""Internal: Take inputs, each once, within the limit on scratch space."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.paths import Entry, folder_at, is_hidden, is_url, matching, printable, store_of, walk
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.intake.ranked import Ranked
 from corpusfmt.pipeline.lists import Entries
 from corpusfmt.pipeline.rules import Defect
 
@@ -53,7 +52,7 @@ class Input(Struct, frozen=True, gc=False):
         return self.name, self.path, self.key
 
 
-class Arrival(Struct, frozen=True, gc=False):
+class Source(Struct, frozen=True, gc=False):
     """An input with the `entry` to read it from, or the `defect` that makes it unavailable.
 
     Standard input has neither before it is stored.
@@ -64,13 +63,13 @@ class Arrival(Struct, frozen=True, gc=False):
     defect: tuple[Defect, str] | None = None
 
 
-def arrival_of(entry: Entry) -> Arrival:
+def source_of(entry: Entry) -> Source:
     """Return an existing input with its current version; a barred one is not touched."""
     key = _key_at(entry.url) if entry.is_remote else printable(os.path.abspath(entry.url))  # noqa: PTH100 - symbolic links stay as they are
     if entry.is_barred:
         defect: Defect = "outside" if entry.kind == "outside" else "unreadable"
-        return Arrival(Input(entry.path, key), defect=(defect, entry.reason))
-    return Arrival(Input(entry.path, key, entry.size, entry.version), entry)
+        return Source(Input(entry.path, key), defect=(defect, entry.reason))
+    return Source(Input(entry.path, key, entry.size, entry.version), entry)
 
 
 def _key_at(url: str) -> str:
@@ -81,64 +80,44 @@ def _key_at(url: str) -> str:
     )
 
 
-class Arrivals:
-    """Many inputs, each once, sorted by rank."""
-
-    def __init__(self, arrivals: Iterable[Arrival]) -> None:
-        self._ranked = Ranked(Arrival, lambda each: each.input.rank, arrivals)
-
-    def __len__(self) -> int:
-        return len(self._ranked)
-
-    def __iter__(self) -> Iterator[Arrival]:
-        return self._ranked.ranked()
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._ranked
-
-
-def inputs_named(
-    given: Sequence[str], base: str | None = None, *, some_gone: bool = False, follow_links: bool = False
-) -> Arrivals:
+def inputs_named(given: Sequence[str], base: str | None = None, *, follow_links: bool = False) -> list[Source]:
     """Return the inputs that files, folders, globs and lists name, each once, sorted by rank.
 
     The lines of a list are paths below `base` (default: the list's folder); files outside of it are excluded unless
-    `follow_links`. `-` is standard input, whose arrival has no entry yet. Raises `UsageError` for an unusable path. A
-    missing file that a list names is still an input, and reported when it cannot be read. With `some_gone`, missing
-    paths are skipped.
+    `follow_links`. `-` is standard input, which has no entry yet. Raises `UsageError` for an unusable path. A missing file
+    that a list names is still an input, and reported when it cannot be read.
     """
+    if not given:
+        raise UsageError("no inputs: name WET files, folders of WET files or lists of paths")
     if base is not None and not any(pattern.endswith(LIST_SUFFIXES) for pattern in given):
         raise UsageError("--base applies to lists of paths (*.paths, *.paths.gz), but no list is given")
-    return Arrivals(_named(given, base, some_gone=some_gone, follow_links=follow_links))
+    by_key = {each.input.key: each for each in _named(given, base, follow_links=follow_links)}
+    return sorted(by_key.values(), key=lambda each: each.input.rank)
 
 
-def _named(given: Sequence[str], base: str | None, *, some_gone: bool, follow_links: bool) -> Iterator[Arrival]:
+def _named(given: Sequence[str], base: str | None, *, follow_links: bool) -> Iterator[Source]:
     for pattern in given:
         if pattern == STANDARD_INPUT:
-            yield Arrival(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT))
+            yield Source(Input(_STANDARD_INPUT_NAME, STANDARD_INPUT))
             continue
-        try:
-            for entry in matching(pattern, follow_links=follow_links):
-                is_list = entry.kind == "file" and entry.name.endswith(LIST_SUFFIXES)
-                yield from _listed(entry, base, follow_links=follow_links) if is_list else _there(entry)
-        except UsageError:
-            if not some_gone or pattern.endswith(LIST_SUFFIXES):
-                raise
+        for entry in matching(pattern, follow_links=follow_links):
+            is_list = entry.kind == "file" and entry.name.endswith(LIST_SUFFIXES)
+            yield from _listed(entry, base, follow_links=follow_links) if is_list else _there(entry)
 
 
-def _there(entry: Entry) -> Iterator[Arrival]:
+def _there(entry: Entry) -> Iterator[Source]:
     if entry.kind != "directory":
-        yield arrival_of(entry)
+        yield source_of(entry)
         return
     is_empty = True
-    for each in wet_files(entry):
+    for each in _wet_files(entry):
         is_empty = False
-        yield arrival_of(each)
+        yield source_of(each)
     if is_empty:
         raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet)")
 
 
-def wet_files(folder: Entry) -> Iterator[Entry]:
+def _wet_files(folder: Entry) -> Iterator[Entry]:
     """Yield the WET files below a folder by name, and barred entries that may be or contain such files.
 
     Hidden files are skipped: they are unfinished.
@@ -150,17 +129,12 @@ def wet_files(folder: Entry) -> Iterator[Entry]:
             yield entry
 
 
-def paths_listed(entry: Entry) -> list[str]:
-    """Return the paths in a list, each once. Raises `UsageError` if it is not a list."""
-    return list(dict.fromkeys(Entries(entry, "paths")))
-
-
-def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[Arrival]:
+def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[Source]:
     path, folder = entry.url, entry.folder() if base is None else folder_at(base, follow_links=follow_links)
     root = folder.url
     if folder.is_remote:
         store_of(root)  # fails once if a package for this store is missing, rather than for every file
-    for line in Entries(entry, "paths", on_disk=True):
+    for line in Entries(entry, "paths"):
         if folder.is_remote:
             below = line.removeprefix(root.rstrip("/") + "/")
             if is_url(below) or ".." in below.split("/"):
@@ -169,7 +143,7 @@ def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[A
                 )
             # One request per file, for some 90,000 files, would take an hour before the first is read.
             entry = folder.unseen(below.lstrip("/"))
-            yield arrival_of(entry) if entry.is_barred else Arrival(Input(entry.path, _key_at(entry.url)), entry)
+            yield source_of(entry) if entry.is_barred else Source(Input(entry.path, _key_at(entry.url)), entry)
         elif is_url(line):
             raise UsageError(
                 f"{printable(path)} names {printable(line)}, which is not below {printable(root)}: add --base"
@@ -177,4 +151,4 @@ def _listed(entry: Entry, base: str | None, *, follow_links: bool) -> Iterator[A
         else:
             url = str(Path(root) / line)
             found = folder.child(line) or Entry(line, url, "other", reason=os.strerror(errno.ENOENT), root=folder.root)
-            yield arrival_of(replace(found, path=line, url=url))
+            yield source_of(replace(found, path=line, url=url))

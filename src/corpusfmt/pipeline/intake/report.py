@@ -10,7 +10,6 @@ import msgspec
 from msgspec import Struct, field
 
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
-from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.inputs import Input
@@ -38,12 +37,12 @@ class Usable(Struct):
     #: Whether nothing of any input was left out because of an error.
     is_whole: bool = True
     # Of each input; empty for those that are not used.
-    _digests: Blocks[str] = field(default_factory=Blocks)
+    _digests: list[str] = field(default_factory=list)
 
     @property
     def containers(self) -> Iterator[tuple[str, str]]:
         """The names of the containers of inputs, in order, each with the SHA-256 of its input."""
-        for each, digest in zip(self.inputs.known.ranked(), self._digests, strict=True):
+        for each, digest in zip(self.inputs.known, self._digests, strict=True):
             if digest:
                 yield container_name(each), digest
 
@@ -111,7 +110,7 @@ def refuse_none(report: Report, cause: str) -> None:
 
 def refuse_changed(inputs: Inputs) -> None:
     """Raise `Incomplete` if local inputs have changed: the manifest would contain wrong digests."""
-    changed = [each.path for each in inputs.known.ranked() if Path(each.key).is_absolute() and _has_changed(each)]
+    changed = [each.path for each in inputs.known if Path(each.key).is_absolute() and _has_changed(each)]
     if changed:
         raise Incomplete(
             f"{plural(len(changed), 'input')} changed after being read, like {changed[0]}: "
@@ -120,5 +119,5 @@ def refuse_changed(inputs: Inputs) -> None:
 
 
 def _has_changed(known: Input) -> bool:
-    # A missing input was deleted after it was stored.
+    # What has been removed since was read before.
     return known.version != "" and version_of(known.key) not in {known.version, ""}

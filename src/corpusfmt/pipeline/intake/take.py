@@ -1,8 +1,10 @@
-"""Internal: Run stage `process` on inputs as they arrive, each once, within the limit on scratch space."""
+"""Internal: Run stage `process` on each input once, within the limit on scratch space."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -10,19 +12,18 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died
-from corpusfmt.engine.stages import Stages, StageTask, is_damaged
+from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry
-from corpusfmt.io.publish import sync_published
-from corpusfmt.model import Incomplete, Json, UsageError
+from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry, entry_of
+from corpusfmt.io.publish import publish
+from corpusfmt.io.streams import READ_SIZE, DigestReader
+from corpusfmt.model import Json
 from corpusfmt.pipeline.choices import SHARED, Choices
-from corpusfmt.pipeline.dedup.compact import groups, share_joined
+from corpusfmt.pipeline.dedup.compact import share_joined
 from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
-from corpusfmt.pipeline.intake.inputs import Arrival, Input
-from corpusfmt.pipeline.intake.ranked import Ranked
+from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Input, Source
 from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.intake.supply import Supply
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants
 from corpusfmt.pipeline.process.filters import AddressFilter
@@ -34,7 +35,7 @@ _STAGE = "process"
 
 
 class Taken(Struct):
-    """An input and its result: the marker of an input that may be gone."""
+    """An input and its result: the content of a marker."""
 
     input: Input
     processed: Processed
@@ -49,33 +50,33 @@ class Inputs(Struct, frozen=True):
     """All inputs by rank, with the results that have no marker by key; iterating reads the others from their markers."""
 
     stages: Stages
-    known: Ranked[Input]
+    known: Sequence[Input]
     apart: Mapping[str, Taken]
 
     def __len__(self) -> int:
         return len(self.known)
 
     def __iter__(self) -> Iterator[Taken]:
-        for each in self.known.ranked():
+        for each in self.known:
             taken = self.apart.get(each.key) or self.stages.result(_STAGE, each.task_id, Taken)
             # The run that stored the input may have used another name for it.
             yield replace(taken, input=each)
 
 
 class _TakeTask(Struct, frozen=True):
-    arrival: Arrival
+    input: Input
     task: ProcessTask
 
 
 def _take(task: _TakeTask) -> Taken:
-    return Taken(task.arrival.input, process(task.task))
+    return Taken(task.input, process(task.task))
 
 
 class Intake(Struct):
-    """Takes all inputs of a supply."""
+    """Takes all inputs, or those of a shard."""
 
     stages: Stages
-    supply: Supply
+    sources: Sequence[Source]
     scratch: Scratch
     choices: Choices
     log: Callable[[str, Json], None]
@@ -84,7 +85,6 @@ class Intake(Struct):
     _apart: dict[str, Taken] = field(default_factory=dict)
     _addresses: AddressFilter = field(default_factory=AddressFilter)
     _running: set[str] = field(default_factory=set)
-    _taken_over: int = 0
     _read: int = 0
     _is_whole: bool = True
     #: Whether an earlier run had stored anything.
@@ -93,105 +93,77 @@ class Intake(Struct):
     @property
     def counts(self) -> Json:
         """Return the number of unchanged inputs of an earlier run, and of inputs that this run read."""
-        return {"taken_over": self._taken_over, "read": self._read}
+        return {"taken_over": max(0, len(self.sources) - self._read), "read": self._read}
 
     def take_all(self) -> Inputs:
         """Return all inputs with their results.
 
-        Raises `Incomplete` if the limit on scratch space is too small or no input arrived.
+        Raises `Incomplete` if the limit on scratch space is too small.
         """
-        share = self.stages.share
         self._begin()
+        inputs = [each.input for each in self.sources]
+        size = sum(each.size for each in inputs)
+        self.scratch.again = share_joined(len(inputs), self.stages.workers.jobs)
         languages: set[str] = set()
-        known = Ranked(Input, lambda each: each.rank, self._known(languages))
-        taken = Ranked(Input, lambda each: each.rank, known.ranked())
-        inputs, size = self.supply.expected(known)
-        done = [sum(each.size for each in known.values())]
-        self.scratch.again = self._joined_again(inputs)
-        for each in known.values() if self.scratch.limit else ():
-            self._keep(self.stages.result(_STAGE, each.task_id, Taken))
+        ended = [sum(each.entry is None for each in self.sources), 0]
 
-        def ended(task: StageTask[_TakeTask], result: Taken | Died) -> Progress:
-            arrival = task.argument.arrival
+        def end(task: StageTask[_TakeTask], result: Taken | Died) -> Progress:
+            own = task.argument.input
             if isinstance(result, Died):
-                result = self._apart[arrival.input.key] = Taken(
-                    arrival.input, Processed(defect=("died", result.reason))
-                )
+                result = self._apart[own.key] = Taken(own, Processed(defect=("died", result.reason)))
             else:
-                self._apart.pop(arrival.input.key, None)
+                self._apart.pop(own.key, None)
             # The run that stored the input may have used another name for it.
-            result.input = arrival.input
-            self._end(arrival, result)
-            before = taken.get(arrival.input.key)
-            taken.put(arrival.input)
-            done[0] += arrival.input.size - (before.size if before else 0)
+            result.input = own
+            self._end(result)
+            ended[0] += 1
+            ended[1] += own.size
             languages.update(result.processed.original)
-            return Progress(len(taken), inputs, done[0], size, f"{len(languages)} languages")
+            return Progress(ended[0], len(inputs), ended[1], size, f"{len(languages)} languages")
 
-        self._read += self.stages.stream(_STAGE, _take, self._tasks(known, taken), Taken, ended, self._is_reusable)
-        if not taken and not share:
-            raise Incomplete("no input has arrived: run the same command again once there are some")
-        self._check_scratch()
-        if not share:
-            self._remove_others(taken)
-        self._taken_over = max(0, len(taken) - self._read)
-        if self.resumed:
-            self.log("resume", self.counts)
-        return Inputs(self.stages, taken, self._apart)
-
-    def _joined_again(self, inputs: int) -> float:
-        """Return the share of containers that exist twice at a time: all, or those that workers join."""
-        if not self.supply.is_lasting:
-            return float(not inputs or len(groups(inputs)) > 1)
-        return share_joined(inputs, self.stages.workers.jobs)
-
-    def _check_scratch(self) -> None:
+        self._read += self.stages.stream(_STAGE, _take, self._tasks(), Taken, end, self._is_reusable)
         if not self._is_whole and self.scratch.again:
             self.scratch.keep_all_twice()
         self.scratch.check()
+        if not self.stages.share:
+            self._remove_others(inputs)
+        if self.resumed:
+            self.log("resume", self.counts)
+        return Inputs(self.stages, inputs, self._apart)
 
     def _begin(self) -> None:
-        """Remove what a killed run was writing, and write the lists of addresses."""
+        """Remove what a killed run was writing, store standard input, and write the lists of addresses."""
         for path in () if self.stages.share else self.stages.files(_STAGE, PARTIAL_SUFFIX):
             path.unlink()
         self._share_model()  # before workers inherit it
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / SHARED)
         self.resumed = any(self.stages.files(_STAGE, ".json"))
-        if self.supply.is_lasting:
-            # They are instead of some containers of inputs, or will be replaced.
-            self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
+        # They are instead of some containers of inputs, or will be replaced.
+        self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
+        self.sources = [self._stored(each) if each.input.key == STANDARD_INPUT else each for each in self.sources]
+
+    def _stored(self, source: Source) -> Source:
+        """Return standard input as a file, which is stored for resumed runs; if it is empty, the stored one is meant."""
+        if source.entry is not None:
+            return source
+        spool = self.stages.folder / "standard-input" / source.input.name
+        first = sys.stdin.buffer.read(READ_SIZE)
+        if first or not spool.exists():
+            with publish(spool) as file:
+                file.write(first)
+                shutil.copyfileobj(sys.stdin.buffer, file, READ_SIZE)
+        with spool.open("rb") as file:
+            whole = DigestReader(file)
+            whole.drain()
+        self.scratch.hold(whole.size)
+        own = replace(source.input, size=whole.size, version=whole.sha256)
+        return Source(own, entry_of(str(spool)))
 
     def _share_model(self) -> None:
         """Let workers that did not inherit the model share one copy."""
         if not self.stages.workers.inherit:
             self.choices.classifier.share(self.stages.folder / SHARED)
-
-    def _known(self, languages: set[str]) -> Iterator[Input]:
-        """Yield the inputs of `_remembered`; add their languages to others."""
-        for each in self._remembered():
-            languages.update(each.processed.original)
-            yield each.input
-
-    def _remembered(self) -> Iterator[Taken]:
-        """Yield stored results of inputs that may not arrive again.
-
-        Raises `UsageError` if such an input is gone and its result cannot be used.
-        """
-        for fingerprint, taken in self.stages.recorded(_STAGE, Taken):
-            if not taken.processed.is_whole or not self.supply.remembers(taken.input):
-                continue
-            container = self._container(taken.input)
-            same, whole = fingerprint == self._fingerprint(taken.input), is_container(container)
-            if same and whole:
-                yield taken
-            elif self.supply.lacks(taken.input):
-                wrong = f"{container} is missing or damaged" if same else "stored under another recipe, filter or model"
-                raise UsageError(
-                    f"{taken.input.path} is gone, and its stored result is unusable ({wrong}): bring the file back, "
-                    f"{'use the earlier recipe, filters and model, ' if not same else ''}"
-                    f"or remove {container.with_suffix('.json')} to continue without the file"
-                )
 
     def _is_reusable(self, task: _TakeTask, taken: Taken) -> bool:
         """Return whether an earlier run's result can be used.
@@ -204,47 +176,31 @@ class Intake(Struct):
         if taken.processed.quarantined is not None or is_container(task.task.container):
             return True
         # It may be part of a joined container: whether it is will be seen once all inputs are known.
-        return (
-            self.supply.is_lasting and not task.task.container.exists() and any(self.stages.files("compact", ".json"))
-        )
+        return not task.task.container.exists() and any(self.stages.files("compact", ".json"))
 
     def forget(self, containers: Iterable[str]) -> None:
         """Remove the results of inputs whose containers are gone, so that they are read again."""
         for name in containers:
             (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
 
-    def _remove_others(self, taken: Ranked[Input]) -> None:
-        """Remove stored results of inputs that are not part of this run.
-
-        Raises `Incomplete` if an unreadable marker may be the last trace of an input.
-        """
-        own = Ranked(str, lambda task_id: ("", "", task_id), (each.task_id for each in taken.ranked()))
-        others = [path for path in self.stages.files(_STAGE) if path.stem not in own]
-        for path in others:
-            if is_damaged(path):
-                raise Incomplete(
-                    f"{path} is damaged, and its input did not arrive again: bring the input back "
-                    "or remove the file to continue without it"
-                )
-        for path in others:
+    def _remove_others(self, inputs: Sequence[Input]) -> None:
+        """Remove stored results of inputs that are not part of this run."""
+        own = {each.task_id for each in inputs}
+        for path in [path for path in self.stages.files(_STAGE) if path.stem not in own]:
             path.unlink(missing_ok=True)
 
-    def _tasks(self, known: Ranked[Input], taken: Ranked[Input]) -> Iterator[StageTask[_TakeTask] | None]:
+    def _tasks(self) -> Iterator[StageTask[_TakeTask] | None]:
         if self.stages.share:
-            arrivals = self.supply.arrivals(self.stages.folder, known, self.scratch)
-            self.stages.fetch(_STAGE, (each.input.task_id for each in arrivals if each))
-        for arrival in self.supply.arrivals(self.stages.folder, known, self.scratch):
-            if arrival is None:
-                yield None
-            elif arrival.entry is None:
+            self.stages.fetch(_STAGE, (each.input.task_id for each in self.sources))
+        for source in self.sources:
+            if source.entry is None:
                 self._read += 1
-                failed = self._apart[arrival.input.key] = Taken(arrival.input, Processed(defect=arrival.defect))
-                self._end(arrival, failed)
-                taken.put(arrival.input)
+                failed = self._apart[source.input.key] = Taken(source.input, Processed(defect=source.defect))
+                self._end(failed)
             else:
-                if self.scratch.limit and known.get(arrival.input.key) != arrival.input:
-                    yield from self._admission(arrival.input)
-                yield self._task(arrival, arrival.entry)
+                if self.scratch.limit:
+                    yield from self._admission(source.input)
+                yield self._task(source.input, source.entry)
 
     def _admission(self, each: Input) -> Iterator[None]:
         need = self.scratch.need(each.size)
@@ -255,28 +211,24 @@ class Intake(Struct):
         self.scratch.reserve(each.key, need)
         self._running.add(each.key)
 
-    def _task(self, arrival: Arrival, entry: Entry) -> StageTask[_TakeTask]:
-        container = self._container(arrival.input)
+    def _task(self, each: Input, entry: Entry) -> StageTask[_TakeTask]:
         chosen = self.choices
         self._share_model()
         load = chosen.classifier.loader()
-        argument = ProcessTask(entry, container, chosen.recipe, self._addresses, load, chosen.key, chosen.steps)
-        return StageTask(
-            arrival.input.task_id, _TakeTask(arrival, argument), self._fingerprint(arrival.input), arrival.input.size
+        argument = ProcessTask(
+            entry, self._container(each), chosen.recipe, self._addresses, load, chosen.key, chosen.steps
         )
+        fingerprint = digest(chosen.fingerprint, each.key, each.size, each.version)
+        return StageTask(each.task_id, _TakeTask(each, argument), fingerprint, each.size)
 
-    def _end(self, arrival: Arrival, result: Taken) -> None:
-        self._running.discard(arrival.input.key)
-        self.scratch.release(arrival.input.key)
-        self._keep(result)
-        self._is_whole = self._is_whole and result.processed.is_whole
-        reason = result.processed.quarantined
+    def _end(self, taken: Taken) -> None:
+        self._running.discard(taken.input.key)
+        self.scratch.release(taken.input.key)
+        self._keep(taken)
+        self._is_whole = self._is_whole and taken.processed.is_whole
+        reason = taken.processed.quarantined
         if reason is not None:
-            self.log("quarantine", {"input": arrival.input.path, "reason": reason})
-        if result.processed.is_whole and self.supply.remembers(arrival.input):
-            # The input may be removed from now on.
-            sync_published(self._container(arrival.input).with_suffix(".json"))
-        self.supply.done(arrival, quarantined=not result.processed.is_whole)
+            self.log("quarantine", {"input": taken.input.path, "reason": reason})
 
     def _keep(self, taken: Taken) -> None:
         if self.scratch.limit and taken.processed.quarantined is None:
@@ -287,9 +239,6 @@ class Intake(Struct):
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / container_name(each)
-
-    def _fingerprint(self, each: Input) -> str:
-        return digest(self.choices.fingerprint, each.key, each.size, each.version)
 
 
 def _size_of(path: Path) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,19 @@ from corpusfmt.io.publish import all_there
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
 from corpusfmt.model import Coverage, Json, Report, Tally
-from corpusfmt.pipeline.intake.supply import Supply
+from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Source
 
 STATS = "stats.json"
 
 
-def is_finished(destination: Place, state: str | Path | None = None) -> bool:
-    """Return whether a destination contains a sealed corpus."""
-    return not Workplace.is_unfinished(destination, state) and (destination / MANIFEST).is_file()
-
-
 def report_of_finished(
-    destination: Place, choices: Mapping[str, Any], supply: Supply, state: str | Path | None = None
+    destination: Place, choices: Mapping[str, Any], inputs: Sequence[Source], state: str | Path | None = None
 ) -> Report | None:
     """Return the report of the finished build with the same inputs and choices, else None.
 
     Inputs are compared by name and size. A corpus that lacks files, or was made without some of its inputs, gives None.
     """
-    if not is_finished(destination, state):
+    if Workplace.is_unfinished(destination, state) or not (destination / MANIFEST).is_file():
         return None
     try:
         manifest: Any = msgspec.json.decode((destination / MANIFEST).read_bytes())
@@ -47,8 +42,17 @@ def report_of_finished(
         results: Json = {"stats": summary, "dropped": manifest["dropped"], **steps, "finished": True}
     except (OSError, msgspec.MsgspecError, KeyError, TypeError):
         return None  # not files of a build
-    if not (whole and same and len(sizes) == len(manifest["inputs"]) and supply.gave(sizes)):
+    if not (whole and same and len(sizes) == len(manifest["inputs"]) and _are(inputs, sizes)):
         return None
-    inputs = len(sizes)
-    coverage = Coverage(inputs, inputs, documents, sum(sizes.values()))
+    coverage = Coverage(len(sizes), len(sizes), documents, sum(sizes.values()))
     return Report("wet", "", Tally(), coverage, results=results)
+
+
+def _are(inputs: Sequence[Source], finished: Mapping[str, int]) -> bool:
+    """Return whether a finished run had exactly these inputs, by name and size (0: unknown)."""
+    return len(inputs) == len(finished) and all(
+        each.input.key != STANDARD_INPUT
+        and each.input.path in finished
+        and each.input.size in {0, finished[each.input.path]}
+        for each in inputs
+    )
