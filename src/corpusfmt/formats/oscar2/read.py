@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import repeat
 from typing import Annotated, Any, NotRequired, TypedDict
 
 from msgspec import Meta
@@ -61,13 +62,10 @@ class ReleaseRecords(Records):
     def are_clean(self, rows: list[Json]) -> bool:
         return (
             are_of(_Record, rows)
-            and all(map(_is_of_a_piece, rows))
-            and all(map(self._is_filed_right, rows))
+            and all(len(row["metadata"]["sentence_identifications"]) == row["content"].count("\n") + 1 for row in rows)
+            and (self._language is None or {*map(_label_of, rows)} == {self._language})
             and _have_right_headers(rows)
         )
-
-    def _is_filed_right(self, row: Json) -> bool:
-        return self._language is None or row["metadata"]["identification"]["label"] == self._language
 
     def record(self, at: Location, row: Json) -> Record:
         return Record(at, row, self._language)
@@ -87,6 +85,11 @@ class ReleaseRecords(Records):
             return None
         return language, name
 
+    def keys_of(self, rows: list[Json]) -> list[bytes | None]:
+        languages = map(_label_of, rows) if self._language is None else repeat(self._language)
+        names = [row["warc_headers"]["warc-record-id"] for row in rows]
+        return [f"{language}\t{name}".encode() for language, name in zip(languages, names, strict=False)]
+
     def document(self, row: Json, number: int) -> Document:
         headers: dict[str, str] = row["warc_headers"]
         filed = self._language or row["metadata"]["identification"]["label"]
@@ -102,9 +105,9 @@ class ReleaseRecords(Records):
         )
 
 
-def _is_of_a_piece(row: Json) -> bool:
-    lines: int = row["content"].count("\n") + 1
-    return len(row["metadata"]["sentence_identifications"]) == lines
+def _label_of(row: Json) -> str:
+    label: str = row["metadata"]["identification"]["label"]
+    return label
 
 
 @lru_cache(maxsize=1024)
