@@ -86,6 +86,18 @@ def is_pointer(entry: Entry) -> bool:
     return False
 
 
+def is_damaged(entry: Entry) -> bool:
+    """Return whether nothing of a file can be decompressed, and it does not show that it is something else."""
+    try:
+        with entry.open() as file:
+            next(iter(Chunks(file, codec_of_name(entry.name), entry.path)), b"")
+    except StreamFault:
+        return not _shape_of(entry)
+    except OSError:
+        return False
+    return False
+
+
 def other_shape(entry: Entry) -> str:
     """Return what a file is instead of rows of JSON Lines, and what to do; empty if nothing shows it."""
     if entry.name.endswith((".csv", ".tsv")):
