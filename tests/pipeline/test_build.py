@@ -105,7 +105,8 @@ def test_the_same_bytes_for_any_number_of_jobs(tmp_path: Path, recipe: str) -> N
         assert report.verdict.value == "valid"
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
     if recipe != "goclassy-2019":  # no format of its own
-        assert_strictly_valid(corpusfmt.validate(tmp_path / "1" / "out", profile="strict", dedup=True))
+        report = corpusfmt.validate(tmp_path / "1" / "out", profile="strict", dedup=recipe != "dolma")
+        assert_strictly_valid(report)
 
 
 def test_first_occurrence_in_input_order_stays(tmp_path: Path) -> None:

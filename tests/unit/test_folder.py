@@ -243,6 +243,22 @@ def test_a_profile_that_judged_nothing_says_so(
     assert reason in done.stdout.decode()
 
 
+@pytest.mark.parametrize("suffix", ["gz", "zst", "xz", "bz2", "lz4"])
+@pytest.mark.parametrize("damage", ["head", "start", "nothing", "large"])
+def test_a_description_does_not_hide_that_nothing_can_be_decompressed(suffix: str, damage: str, tmp_path: Path) -> None:
+    folder = tmp_path / "a"
+    corpusfmt.write([Document("1", "One text.", "web", "de")], folder, to="jsonl", on_loss="allow")
+    (file,) = (folder / "data").iterdir()
+    data = file.read_bytes()
+    file.unlink()
+    (folder / "MANIFEST.json").unlink()
+    damaged = {"head": b"\xfe" + data[1:], "start": b"\xfe", "nothing": b"", "large": b"\xfe\0" * 4096}[damage]
+    (folder / "data" / f"a.jsonl.{suffix}").write_bytes(damaged)
+    report = corpusfmt.validate(folder)
+    assert (report.format, report.verdict) == ("jsonl", Verdict.INVALID)
+    assert report.by_rule["GEN101"]
+
+
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=20).filter(str.strip)
 
 
@@ -255,6 +271,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
     has_description=st.booleans(),
     damage=st.none() | st.integers(0, 10_000),
 )
+@example(kind="jsonl", texts=["0"], has_description=True, damage=0)
 def test_what_is_valid_is_read_counted_and_described_alike(
     kind: str, texts: list[str], has_description: bool, damage: int | None, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

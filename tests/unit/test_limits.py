@@ -7,7 +7,9 @@ import gzip
 import json
 import os
 import signal
+import sys
 import time
+import weakref
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -444,3 +446,24 @@ def test_memory_is_bounded_in_the_block_alone() -> None:
     with pytest.raises(MemoryError), limits.bounded_memory(10 << 20):
         bytes(200 << 20)
     assert len(bytes(200 << 20)) == 200 << 20
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX systems")
+@pytest.mark.parametrize("number", [1, 3])
+def test_a_limit_is_not_lost_where_an_object_is_removed(number: int, capfd: pytest.CaptureFixture[str]) -> None:
+    class Removed: ...
+
+    bounds = Limits(timeout=0.2).begun()
+    hook, noted = sys.unraisablehook, []
+
+    def remove() -> None:
+        for _ in range(number):
+            held = Removed()
+            noted.append(weakref.ref(held, lambda _: time.sleep(1)))
+            del held
+        time.sleep(10)
+
+    with pytest.raises(LimitReached), limited(bounds):
+        remove()
+    assert sys.unraisablehook is hook
+    assert capfd.readouterr() == ("", "")

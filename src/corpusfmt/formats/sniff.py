@@ -66,9 +66,8 @@ def main_file(files: Iterable[Entry], fits: Callable[[Entry], bool]) -> Entry | 
     others = nlargest(_MOST_FILES - 1, (each for each in listed if each is not first), key=lambda each: each.size)
     looked = [each for each in (first, *others) if each is not None and first_with_rows([each])]
     fitting = [each for each in looked if fits(each)]
-    # A store may not say how large a file is.
-    most = 2 * sum(each.size for each in fitting) > sum(each.size for each in looked) or fitting == looked
-    return fitting[0] if fitting and most else None
+    most = 2 * sum(each.size or 1 for each in fitting) > sum(each.size or 1 for each in looked)
+    return fitting[0] if most else None
 
 
 def is_long_row(entry: Entry) -> bool:
@@ -82,6 +81,18 @@ def is_pointer(entry: Entry) -> bool:
         entry.open().close()
     except PointerFile:
         return True
+    except OSError:
+        return False
+    return False
+
+
+def is_damaged(entry: Entry) -> bool:
+    """Return whether nothing of a file can be decompressed, and it does not show that it is something else."""
+    try:
+        with entry.open() as file:
+            next(iter(Chunks(file, codec_of_name(entry.name), entry.path)), b"")
+    except StreamFault:
+        return not _shape_of(entry)
     except OSError:
         return False
     return False
@@ -156,13 +167,12 @@ def _rows_of(entry: Entry, root: Entry, text: str) -> str:
 def first_with_rows(files: Iterable[Entry]) -> Entry | None:
     """Return the first file with a row: not one that is empty, also once it is decompressed, a pointer or unreadable."""
     return next(
-        (
-            each
-            for each in files
-            if each.size > _MOST_WITHOUT_ROWS or ((each.size or each.is_remote) and _head(each)[0])
-        ),
-        None,
+        (each for each in files if each.size > _MOST_WITHOUT_ROWS or (_may_have_rows(each) and _head(each)[0])), None
     )
+
+
+def _may_have_rows(entry: Entry) -> bool:
+    return entry.size > 0 or entry.is_remote  # not every store tells sizes
 
 
 def first_row(entry: Entry) -> Json:

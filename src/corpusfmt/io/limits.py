@@ -35,7 +35,7 @@ FREE_BYTES = 256 * 1024 * 1024
 CPU_SECONDS = 20.0
 CPU_SECONDS_PER_BYTE = 5 / 1_000_000
 
-_LONG_SECONDS = 1e6
+_LONG_SECONDS, _SOON_SECONDS = 1e6, 0.01
 # Bytes between reports of progress: a few reports per second.
 _TOLD_EVERY = 4 * 1024 * 1024
 
@@ -260,13 +260,24 @@ def _interrupted(meter: Meter) -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             inner.check()
 
+    def ring_again(ignored: Any) -> None:
+        if not isinstance(ignored.exc_value, LimitReached):
+            before(ignored)
+            return
+        signal.signal(number, ring)
+        signal.setitimer(timer, _SOON_SECONDS)
+
+    before = sys.unraisablehook
     signal.signal(number, ring)
     try:
+        # Python prints and drops what is raised while it removes an object.
+        sys.unraisablehook = ring_again
         signal.setitimer(timer, min(left + 1e-6, _LONG_SECONDS))  # 0 would mean never
         yield
     finally:
         signal.setitimer(timer, 0)
         signal.signal(number, signal.SIG_DFL)
+        sys.unraisablehook = before
 
 
 def _timer_for(limits: Limits) -> tuple[int, int] | None:

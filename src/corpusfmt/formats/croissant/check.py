@@ -126,13 +126,13 @@ class Checker:
         at = Location(self.entry.path)
         most = self.options.max_line_bytes
         try:
-            # A store may not say how large a file is.
+            # A web server may not say how much it has.
             data = content_of(self.entry, most + 1) if self.entry.size <= most else b""
         except OSError as error:
             self.judge.report(*barred(error, at))
             return
-        if max(len(data), self.entry.size) > most:
-            self.judge.report(*too_long(at, max(len(data), self.entry.size), most, "document"))
+        if (size := max(self.entry.size, len(data))) > most:
+            self.judge.report(*too_long(at, size, most, "document"))
             return
         coverage.bytes = len(data)
         self._data = data

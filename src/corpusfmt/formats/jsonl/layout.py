@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
@@ -18,6 +18,7 @@ from corpusfmt.formats.sniff import (
     first_row,
     first_with_rows,
     has_name_of_rows,
+    is_damaged,
     is_pointer,
     main_file,
     rows_have,
@@ -43,16 +44,24 @@ def detect(entry: Entry) -> Detection | None:
     """Claim rows with a text, if no other format does: also documents of Dolma in other compressions than Dolma's."""
     first = first_with_rows(_data(entry))
     if first is None:
-        return Detection(VERSION, "pointers of Git LFS or Xet") if any(map(is_pointer, _data(entry))) else None
+        if any(map(is_pointer, _data(entry))):
+            return Detection(VERSION, "pointers of Git LFS or Xet")
+        return _damaged(_data(entry))
     main = main_file(_data(entry), _has_text) or (first if _has_text(first) else None)
     if main is None:
-        return None
+        return _damaged([first])
     row = first_row(main)
     columns = best_columns(row, main.url)
     if columns is not None:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
     note = "; Dolma needs `source`, too" if "id" in row and "source" not in row else ""
     return Detection(VERSION, f"rows with text, as in `{main.path}`{note}")
+
+
+def _damaged(files: Iterable[Entry]) -> Detection | None:
+    """Claim files by their name that show nothing else, so that a description beside them does not hide their damage."""
+    found = next(filter(is_damaged, files), None)
+    return Detection(VERSION, f"the name of `{found.path}`, which cannot be decompressed") if found else None
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
