@@ -215,10 +215,30 @@ def test_a_cluster_without_workers(work: Path, tmp_path: Path) -> None:
     assert corpus(work / "unserved") == corpus(work / "corpus")
 
 
-def test_a_cluster_that_is_not_there(work: Path) -> None:
-    said = run("dask", "tcp://127.0.0.1:9", "validate", "dolma", folder=work, status=3)
-    assert said.startswith("error: dask:tcp://127.0.0.1:9 cannot be reached")
+@pytest.mark.parametrize(("engine", "address"), [("dask", "tcp://127.0.0.1:9"), ("ray", "127.0.0.1:9")])
+def test_a_cluster_that_is_not_there(engine: str, address: str, work: Path) -> None:
+    said = run(engine, address, "validate", "dolma", folder=work, status=3)
+    assert said.startswith(f"error: {engine}:{address} cannot be reached")
     assert said.count("\n") == 1
+
+
+def test_a_ray_that_does_not_start(work: Path, tmp_path: Path) -> None:
+    """The paths of its sockets would be too long."""
+    temporary = tmp_path / ("long" * 25)
+    temporary.mkdir()
+    settings = ENVIRONMENT | {"RAY_TMPDIR": str(temporary)}
+    said = run("ray", "", "build", "wet", "-o", "unbuilt", "--jobs", 2, folder=work, status=3, environment=settings)
+    assert said.startswith("error: ray did not start (")
+    assert said.endswith("): run the same command again, with fewer --jobs or another engine\n")
+    assert said.count("\n") == 1
+    assert run("serial", "", "build", "wet", "-o", "unbuilt", folder=work) == ""
+    assert corpus(work / "unbuilt") == corpus(work / "corpus")
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "127.0.0.1:x"])
+def test_an_address_that_ray_has_not(address: str, work: Path) -> None:
+    said = run("ray", address, "validate", "dolma", folder=work, status=2)
+    assert said == f"error: ray:{address}: name the cluster by HOST:PORT, as `ray start` prints it\n"
 
 
 @pytest.mark.parametrize("own", [True, False])

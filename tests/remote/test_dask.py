@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -73,3 +74,49 @@ def test_a_build_is_the_same_wherever_and_however_it_runs(tmp_path: Path, cluste
     } == dict.fromkeys(made, True)
     assert all(each == made["one"] for each in made.values())
     assert len({json.loads(each["MANIFEST.json"])["tree"]["sha256"] for each in made.values()}) == 1
+
+
+# Both workers have written half when either goes on.
+_TWICE = """
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from distributed import Client
+
+def write(folder, number):
+    from corpusfmt.formats import named_format
+    from corpusfmt.formats.parts import write_parts
+    from corpusfmt.model import Document
+    from corpusfmt.pipeline.package.shuffle import shuffled
+    from corpusfmt.io.hashing import sha256
+
+    writer = named_format("dolma")[0].writers["1.0"]
+
+    def items():
+        for n, line in enumerate(shuffled((b"%d" % n for n in range(20_000)), 7, folder / "aside", memory=100_000)):
+            yield writer.item(Document(str(n), sha256(line).hexdigest())).value
+            if n in {0, 10_000}:
+                (folder / f"{n}-{number}").touch()
+                while len([*folder.glob(f"{n}-*")]) < 2:
+                    time.sleep(0.01)
+
+    return write_parts(writer, items(), stem="en", folder=folder / "en", aside=folder / "aside")
+
+if __name__ == "__main__":
+    with Client(sys.argv[1]) as client:
+        one, two = client.gather(client.map(partial(write, Path(sys.argv[2])), [1, 2], pure=False))
+    assert one == two
+    print(*(f"{name} {facts.sha256}" for name, facts in one.items()))
+"""
+
+
+def test_two_workers_that_run_one_task_share_no_unfinished_file(tmp_path: Path, cluster: str) -> None:
+    (tmp_path / "twice.py").write_text(_TWICE)
+    command = [sys.executable, str(tmp_path / "twice.py"), cluster, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == 0, done.stderr
+    name, digest = done.stdout.split()
+    assert hashlib.sha256((tmp_path / "en" / name).read_bytes()).hexdigest() == digest
+    assert [path.name for path in (tmp_path / "aside").iterdir()] == ["published"]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from remote.faults import Answer, Faults, Request
 from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
-from support import corpus
+from support import corpus, run_cli
 
 from corpusfmt.io.stores import RETRIES
 
@@ -203,6 +203,43 @@ def test_a_store_that_cannot_be_used(
         assert found.count("\n") == 1
         assert place in found
         assert said in found
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_down(store: Store, local: Path, tmp_path: Path) -> None:
+    """Ends every command in one line that names the place, before any work."""
+    environment = store.environment | {
+        "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:9",
+        "AWS_MAX_ATTEMPTS": "1",
+        RETRIES: "0",
+    }
+    place, corpus = "s3://bucket/x", local / "corpus"
+    for words in (
+        ("validate", corpus, "--report", f"json={place}/report.json"),
+        ("validate", corpus, "--baseline", f"{place}/report.json"),
+        ("fix", place),
+        ("convert", place, "out", "--to", "dolma"),
+        ("convert", corpus, place, "--to", "dolma"),
+        ("compare", place, corpus),
+        ("describe", place),
+        ("records", f"{place}/croissant.json"),
+        ("show", place),
+        ("stats", place),
+        ("stats", corpus, "--domains", f"{place}/domains"),
+        ("datasheet", place, "-o", "sheet.html"),
+        ("build", place, "-o", "out"),
+        ("build", place, "-o", "out", "--recipe", f"{place}/recipe.toml"),
+        ("build", corpus, "-o", "out", "--log", f"{place}/log.jsonl"),
+        ("plan", place),
+        ("detect", place),
+        ("rule", "-o", f"{place}/rules"),
+        ("report", "render", f"{place}/report.json"),
+    ):
+        done = run_cli(*words, cwd=tmp_path, env=environment)
+        said = (done.stdout + done.stderr).decode()
+        assert (done.returncode, said.count("\n")) == (3, 1), said
+        assert place in said
+        assert "check the network" in said
     assert list(tmp_path.iterdir()) == []
 
 

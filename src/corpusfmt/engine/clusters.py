@@ -236,7 +236,8 @@ class _Fixed(list[str]):
 
 class _Ray(Cluster):
     def __init__(self, address: str, jobs: int) -> None:
-        if "://" in address:
+        host, _, port = address.rpartition(":")
+        if "://" in address or (host and not port.isdecimal()):
             raise UsageError(f"ray:{clipped(address)}: name the cluster by HOST:PORT, as `ray start` prints it")
         ray = _required("ray", "ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -246,6 +247,8 @@ class _Ray(Cluster):
         life = ExitStack() if address else _safe_life()
         own = {} if address else {"num_cpus": jobs, "include_dashboard": False}
         try:
+            if host:  # where nobody answers, Ray would try for minutes, and print each attempt
+                socket.create_connection((host.strip("[]"), int(port)), min(_CONNECT_SECONDS, patience())).close()
             ray.init(
                 address=address or "local", job_config=job, log_to_driver=False, logging_level=logging.CRITICAL, **own
             )

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -141,12 +142,14 @@ def write_parts(
     """Write items into parts of about `part_bytes` of text, and publish all when the last is complete.
 
     A single part has the number `part`. `before` is the number of parts that are before these, if other calls write some of the
-    stem. Without `part_bytes` there is only one. `aside` is a folder for this call only,
+    stem. Without `part_bytes` there is only one. `aside` is a folder for this task only,
     on the file system of a local `folder`. `renaming` is called before a part is published under another stem, because its name
     would promise something that it does not fulfil. Returns the files by name. Nothing is published without items.
     A batch that was not taken, as one in which a part may end, is passed over; `items` can see that when it goes on.
     """
-    aside.mkdir(parents=True, exist_ok=True)
+    # A worker that is taken for dead may still write what another one writes again.
+    unfinished = aside / f"parts-{os.urandom(8).hex()}"
+    unfinished.mkdir(parents=True)
     files_a_part = len(writer.names(stem, None))
     parts: list[list[FileFacts]] = []
     with writing(folder / writer.names(stem, part)[0]), ExitStack() as stack:
@@ -154,7 +157,7 @@ def write_parts(
         count = 0
         for item in items:
             if current is None:
-                paths = [_aside(aside, len(parts), number) for number in range(files_a_part)]
+                paths = [_partial(unfinished, len(parts), number) for number in range(files_a_part)]
                 files = [stack.enter_context(path.open("wb")) for path in paths]
                 current = writer.open_part(files, compression)
                 count = 0
@@ -171,7 +174,7 @@ def write_parts(
         if current is not None and count:
             parts.append(_ended(current, count, stack, files))
     if len(parts) == 1 and part is None and before is None:
-        kept = writer.stem_kept(stem, _aside(aside, 0, 0), aside)
+        kept = writer.stem_kept(stem, _partial(unfinished, 0, 0), unfinished)
         if kept != stem:
             renaming()
             stem = kept
@@ -180,13 +183,14 @@ def write_parts(
     for number, written in enumerate(parts):
         following = (before or 0) + number + 1
         for stream, name in enumerate(writer.names(stem, part if len(parts) == 1 and before is None else following)):
-            moves[_aside(aside, number, stream)] = folder / name
+            moves[_partial(unfinished, number, stream)] = folder / name
             facts[name] = written[stream]
     publish_all(moves, aside=aside)
+    shutil.rmtree(unfinished, ignore_errors=True)
     return facts
 
 
-def _aside(folder: Path, part: int, stream: int) -> Path:
+def _partial(folder: Path, part: int, stream: int) -> Path:
     return folder / f"{part:06d}-{stream}.partial"
 
 

@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 import xxhash
@@ -61,11 +62,13 @@ def _ordered(rows: Iterator[_Row], depth: int, folder: Path, memory: int) -> Ite
         held.sort(key=itemgetter(0))
         yield from map(itemgetter(1), held)
         return
-    paths = _scattered(chain(held, rows), depth, folder)
-    held.clear()
-    for path in paths:
-        yield from _ordered(_rows(path), depth + 1, folder, memory)
-        path.unlink()
+    # Another worker may run the same task at the same time.
+    with TemporaryDirectory(dir=folder) as own:
+        paths = _scattered(chain(held, rows), depth, Path(own))
+        held.clear()
+        for path in paths:
+            yield from _ordered(_rows(path), depth + 1, folder, memory)
+            path.unlink()
 
 
 def _scattered(rows: Iterable[_Row], depth: int, folder: Path) -> list[Path]:
