@@ -17,7 +17,7 @@ from corpusfmt.pipeline.recipe import Recipe
 SHARED = "lists"
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
-CODE_FORMAT = 12
+CODE_FORMAT = 13
 
 
 @dataclass(frozen=True)
