@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -66,8 +67,9 @@ def full_disk(error: OSError) -> str:
     """Return what to say of a full disk; temporary files have no names."""
     import tempfile  # noqa: PLC0415 - rarely needed
 
-    # `gettempdir` would choose another folder now.
-    full = error.filename or ", ".join(filter(None, ["the folder for temporary files", tempfile.tempdir]))
+    # `gettempdir` would choose another folder now, and some workers have not asked.
+    folder = tempfile.tempdir or os.environ.get("TMPDIR")
+    full = error.filename or ", ".join(filter(None, ["the folder for temporary files", folder]))
     return f"{error.strerror}: {full}: free some space there, or set TMPDIR"
 
 

@@ -46,6 +46,23 @@ def descendants_of(pid: int) -> list[int]:
     return found
 
 
+def workers_of(pid: int, *, of_ray: bool = False) -> list[int]:
+    """Return the processes that do a run's work: those that have started no others, or that Ray names so."""
+    found = []
+    for each in descendants_of(pid):
+        try:
+            command = Path(f"/proc/{each}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if of_ray:
+            is_worker = command.startswith(b"ray::")
+        else:
+            is_worker = command != b"" and b"resource_tracker" not in command and not descendants_of(each)
+        if is_worker:
+            found.append(each)
+    return found
+
+
 def opened_by(pid: int) -> list[str]:
     """Return the paths of the files that a process has open."""
     paths = []

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from runs.processes import descendants_of, opened_by, running
+from runs.processes import descendants_of, opened_by, running, workers_of
 from support import SAMPLE, run_cli, tree
 
 from corpusfmt.io.paths import is_partial, partial_name
@@ -19,33 +21,69 @@ from corpusfmt.io.paths import is_partial, partial_name
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
-@pytest.fixture
-def wet(tmp_path: Path) -> Path:
-    """Inputs that take a run some seconds."""
-    folder = tmp_path / "wet"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Inputs that take a run some seconds, and a corpus of others."""
+    folder = tmp_path_factory.mktemp("work")
+    (folder / "wet").mkdir()
     for name in range(30):
         for each in SAMPLE.glob("*.wet.gz"):
-            os.link(shutil.copy(each, tmp_path / each.name), folder / f"{name}-{each.name}")
+            os.link(shutil.copy(each, folder / each.name), folder / "wet" / f"{name}-{each.name}")
+    assert run_cli("build", SAMPLE, "-o", folder / "corpus").returncode == 0
     return folder
 
 
-@pytest.mark.parametrize(
-    ("sent", "status", "said"), [(signal.SIGTERM, 143, b"terminated"), (signal.SIGINT, 130, b"interrupted")]
-)
-def test_a_stopped_worker_does_not_keep_a_run_alive(
-    wet: Path, tmp_path: Path, sent: signal.Signals, status: int, said: bytes
-) -> None:
-    with running(["build", wet, "-o", "out", "--jobs", "2"], tmp_path) as run:
+_ENDINGS = [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+_ON_DASK = ["--engine dask --jobs 2"] if find_spec("distributed") is not None else []
+_WITH_WORKERS = [
+    f"{command} {engine}"
+    for command in (
+        "build {}/wet -o out",
+        "convert {}/corpus out --to dolma",
+        "validate {}/corpus --dedup",
+        "stats {}/corpus --with all",
+        "compare {}/corpus {}/corpus",
+        "datasheet {}/corpus -o out.html",
+    )
+    for engine in ["--jobs 2", *_ON_DASK]
+] + ["describe {}/corpus --jobs 2", "seal corpus --jobs 2"]
+
+
+def has_begun(pid: int) -> bool:
+    """Return whether a worker has started, which gives it a thread; what starts workers has none."""
+    return len(list(Path(f"/proc/{pid}").glob("task/*"))) > 1
+
+
+@pytest.mark.parametrize("number", range(len(_WITH_WORKERS)), ids=_WITH_WORKERS.__getitem__)
+def test_stopped_workers_do_not_keep_a_run_alive(work: Path, tmp_path: Path, number: int) -> None:
+    shutil.copytree(work / "corpus", tmp_path / "corpus")
+    words = _WITH_WORKERS[number].replace("{}", str(work)).split()
+    sent, status, said = _ENDINGS[number % 2]
+    with running(words, tmp_path) as run:
+        workers: list[int] = []
+        while run.poll() is None and not workers:
+            time.sleep(0.01)
+            workers = list(filter(has_begun, workers_of(run.pid)))
+        for worker in workers:
+            os.kill(worker, signal.SIGSTOP)
+        run.send_signal(sent)
+        _, errors = run.communicate(timeout=30)
+    hint = "; run the same command again to resume" if words[0] in {"build", "convert"} else ""
+    assert (run.returncode, errors.decode()) == (status, f"{said}{hint}\n")
+    assert not any(Path(f"/proc/{each}").exists() for each in workers)
+
+
+def test_a_worker_that_is_stopped_while_it_reads_does_not_keep_a_run_alive(work: Path, tmp_path: Path) -> None:
+    with running(["build", work / "wet", "-o", "out", "--jobs", "2"], tmp_path) as run:
         workers: list[int] = []
         while run.poll() is None and not workers:
             time.sleep(0.01)
             workers = [each for each in descendants_of(run.pid) if any("wet.gz" in path for path in opened_by(each))]
         os.kill(workers[0], signal.SIGSTOP)
-        run.send_signal(sent)
+        run.send_signal(signal.SIGTERM)
         _, errors = run.communicate(timeout=30)
-        assert (run.returncode, errors) == (status, said + b"; run the same command again to resume\n")
-        assert not any(Path(f"/proc/{each}").exists() for each in workers)
+    assert (run.returncode, errors) == (143, b"terminated; run the same command again to resume\n")
+    assert not any(Path(f"/proc/{each}").exists() for each in workers)
 
 
 @pytest.fixture
@@ -135,3 +173,49 @@ def test_what_a_killed_run_left_is_no_part_of_a_release(tmp_path: Path) -> None:
     assert [path.parent for path in left] == [other / "de"]  # where nothing was written
     left[0].unlink()
     assert tree(other) == tree(one)
+
+
+SMALL = "mount -t tmpfs -o size=16k none temporary && TMPDIR=$PWD/temporary exec {python} -m corpusfmt {words}"
+
+
+def has_namespaces() -> bool:
+    """Return whether users may mount folders that only they see."""
+    mounting = ["unshare", "-rm", "mount", "-t", "tmpfs", "none", "/mnt"]
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run(mounting, capture_output=True, check=False).returncode == 0
+    )
+
+
+@pytest.mark.skipif(not has_namespaces(), reason="the system lets users mount nothing")
+@pytest.mark.parametrize(
+    "words",
+    ["validate corpus --dedup", "validate corpus --dedup --jobs 2", "stats corpus --with all", "compare corpus corpus"],
+)
+def test_a_full_temporary_folder_is_not_blamed_on_the_corpus(tmp_path: Path, temporary: Path, words: str) -> None:
+    assert run_cli("build", SAMPLE, "-o", tmp_path / "corpus").returncode == 0
+    shell = SMALL.format(python=shlex.quote(sys.executable), words=words)
+    done = subprocess.run(["unshare", "-rm", "sh", "-c", shell], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (3, b"")
+    assert b"No space left on device: " in done.stderr
+    assert f"{temporary}".encode() in done.stderr
+    assert b".gz" not in done.stderr
+    assert b"set TMPDIR" in done.stderr
+
+
+MAKING = """
+from corpusfmt.io.temporary import temporary_folder
+for number in range(300):
+    with temporary_folder() as folder:
+        (folder / "file").write_bytes(b"mine")
+        assert (folder / "file").read_bytes() == b"mine"
+"""
+
+
+def test_processes_that_make_temporary_folders_at_one_time_leave_each_other_alone(temporary: Path) -> None:
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    command = [sys.executable, "-c", MAKING]
+    runs = [subprocess.Popen(command, stderr=subprocess.PIPE, env=environment) for _ in range(4)]
+    assert [run.communicate(timeout=300)[1] for run in runs] == [b""] * 4
+    assert [run.returncode for run in runs] == [0] * 4
+    assert list(temporary.iterdir()) == []

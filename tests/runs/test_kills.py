@@ -24,7 +24,7 @@ from typing import NamedTuple
 import pytest
 from remote.faults import Faults
 from remote.s3 import BUCKET, Store, serving
-from runs.processes import descendants_of, kill_all, running
+from runs.processes import kill_all, running, workers_of
 from support import REPOSITORY, SAMPLE, tree
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -145,23 +145,6 @@ def undisturbed(base: Path, request: pytest.FixtureRequest) -> Callable[[str], E
     return ending
 
 
-def workers_of(pid: int, *, of_ray: bool) -> list[int]:
-    """Return the processes that do a run's work: those that have started no others, or that Ray names so."""
-    found = []
-    for each in descendants_of(pid):
-        try:
-            command = Path(f"/proc/{each}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if of_ray:
-            is_worker = command.startswith(b"ray::")
-        else:
-            is_worker = command != b"" and b"resource_tracker" not in command and not descendants_of(each)
-        if is_worker:
-            found.append(each)
-    return found
-
-
 def disturb(run: subprocess.Popen[bytes], how: str, seconds: float, chance: random.Random, *, on_ray: bool) -> bool:
     """Kill a run or one of its workers at a random moment; return whether it still ran."""
     ends = time.monotonic() + chance.uniform(0, seconds)
@@ -206,7 +189,11 @@ def test_what_was_killed_ends_with_the_same_bytes(
         with work.running() as run:
             was_killed = not attempt and disturb(run, how, whole.seconds, chance, on_ray=work.python == RAY)
             said = b"".join(run.communicate(timeout=120)).decode()
-        if was_killed and "dask did not start" in said:  # a worker of a cluster that is not there yet
+        # A cluster that is not there yet, or on a busy machine.
+        if run.returncode == 3 and ("dask did not start" in said or "ray did not start" in said):
+            continue
+        # Not a worker: between its fork and its start, nothing told it from one.
+        if was_killed and "resource_tracker: process died unexpectedly" in said:
             continue
         if how == "worker" or not was_killed:  # a worker is replaced in the same run
             assert run.returncode == whole.status, f"{about}: {said}"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conversion.rows import document, write_rows
-from support import SAMPLE, run_cli, tree
+from support import SAMPLE, gzipped, run_cli, tree
 
 import corpusfmt
 from corpusfmt.conversion import stages
@@ -118,25 +118,53 @@ def test_a_run_that_waited_for_another_has_nothing_to_do(
             assert run().results["finished"] is True
 
 
-def test_an_input_that_cannot_be_read_again_is_not_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (Path.unlink, "cannot be read again for its digest: No such file or directory; restore the file"),
+        (lambda path: shutil.copy(path.with_name("other"), path), "changed while it was read"),
+        (lambda path: path.with_name("other").rename(path), "changed while it was read"),
+    ],
+    ids=["vanishes", "is written", "is swapped"],
+)
+def test_an_input_that_is_not_what_was_read_is_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], object], said: str
+) -> None:
     """The metadata of a corpus are read by blocks, so a digest takes another reading, for which the file may be gone."""
     built = tmp_path / "corpus"
     corpusfmt.build(SAMPLE, built)
     read = stages._all_read
+    lost, other = (built / "my" / name for name in ("my_meta.jsonl.gz", "other"))
+    shutil.copy(lost, tmp_path / "kept")
 
-    def lose(seen: Any, shards: Any) -> Any:
-        kept = {url: facts for url, facts in seen.items() if not url.endswith("my_meta.jsonl.gz")}
-        if len(kept) < len(seen) and lost.exists():
-            lost.rename(lost.with_name("away"))
-        return read(kept, shards)
+    def lose(seen: Any, inputs: Any) -> Any:
+        kept = {url: facts for url, facts in seen.items() if url != str(lost)}
+        if len(kept) < len(seen):
+            shutil.copy(built / "de" / "de_meta.jsonl.gz", other)
+            change(lost)
+        return read(kept, inputs)
 
-    lost = built / "my" / "my_meta.jsonl.gz"
     with monkeypatch.context() as patched:
         patched.setattr(stages, "_all_read", lose)
-        with pytest.raises(Incomplete, match=r"my_meta\.jsonl\.gz: cannot be read again for its digest: No such file"):
+        with pytest.raises(Incomplete, match=rf"my_meta\.jsonl\.gz: {said}"):
             corpusfmt.convert(built, tmp_path / "out", to="dolma")
-    lost.with_name("away").rename(lost)
+    other.unlink(missing_ok=True)
+    shutil.copy(tmp_path / "kept", lost)
     corpusfmt.convert(built, tmp_path / "out", to="dolma")
     corpusfmt.convert(built, tmp_path / "clean", to="dolma")
     assert tree(tmp_path / "out") == tree(tmp_path / "clean")
-    shutil.rmtree(tmp_path / "out")
+
+
+@pytest.mark.parametrize("policy", ["stop", "quarantine"])
+def test_the_working_folder_is_a_destination(source: Path, tmp_path: Path, policy: str) -> None:
+    with (source / "documents" / "0.jsonl.gz").open("ab") as file:
+        file.write(gzipped(b"{\n") if policy == "quarantine" else b"")
+    here = tmp_path / "here"
+    here.mkdir()
+    words: list[str | Path] = ["convert", source, "--to", "dolma", "--on-bad-record", policy]
+    done = run_cli(*words, ".", cwd=here)
+    named = run_cli(*words, tmp_path / "named")
+    assert (done.returncode, named.returncode) == (0, 0), done.stderr
+    assert tree(here) == tree(tmp_path / "named")
+    assert tree(tmp_path / "here-quarantine") == tree(tmp_path / "named-quarantine")
+    assert run_cli(*words, ".", cwd=here).stderr.startswith(b"nothing to do: . already contains")

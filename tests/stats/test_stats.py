@@ -25,7 +25,7 @@ from conversion.rows import beside, document, write_rows
 from msgspec.structs import replace
 from pyarrow import parquet
 from stats.uax29 import is_word, segments
-from support import FIXTURES, REPOSITORY, gzipped, run_cli
+from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import BadInput, Document, UsageError
@@ -476,3 +476,15 @@ def test_a_card_loses_nothing_if_a_mark_is_missing() -> None:
         found = with_tables(broken, ["x"])
         assert ("kept" in found, "old" in found) == (True, False)
         assert with_tables(found, ["x"]) == found
+
+
+def test_a_finding_is_reported_once(tmp_path: Path) -> None:
+    """Here the metadata of all documents of a language are missing."""
+    corpus = tmp_path / "corpus"
+    assert run_cli("build", SAMPLE, "-o", corpus).returncode == 0
+    (corpus / "my" / "my_meta.jsonl.gz").unlink()
+    (corpus / "de" / "de.txt.gz").write_bytes(b"")
+    for jobs in (1, 2):
+        found = corpusfmt.stats(corpus, jobs=jobs).to_dict()["coverage"]
+        assert [each["path"] for each in found["findings"]] == ["de/de.txt.gz", "my/my.txt.gz"]
+        assert (found["rejected"] > 2, found["whole_shards"]) == (True, found["shards"] - 2)

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from support import corpus
 
 from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory, stop
+from corpusfmt.engine.processes import can_fork, open_pool
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
@@ -552,3 +554,28 @@ def test_a_run_may_open_as_many_files_as_the_system_allows() -> None:
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (most, hard)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="workers have a fork server")
+def test_a_fork_server_that_is_killed_is_replaced() -> None:
+    """It starts workers where this process cannot be forked, because it has threads."""
+    from multiprocessing import forkserver
+
+    opened: list[Executor] = []
+
+    def open_executor() -> Executor:
+        opened.append(open_pool(2))
+        server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+        if len(opened) == 1:  # killed while it is asked for a worker
+            os.kill(server, signal.SIGSTOP)
+            threading.Timer(1, os.kill, [server, signal.SIGKILL]).start()
+        return opened[-1]
+
+    ends = threading.Event()
+    threading.Thread(target=ends.wait).start()
+    try:
+        assert not can_fork()
+        assert list(run_tasks(double, range(4), open_executor, window=4)) == [0, 2, 4, 6]
+        assert len(opened) == 2
+    finally:
+        ends.set()

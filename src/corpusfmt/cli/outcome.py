@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
 import os
@@ -45,6 +46,7 @@ from corpusfmt.rules import NOT_JUDGED
 from corpusfmt.wording import clipped, clipped_message, masked
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
+_AGAIN_SECONDS = 0.05
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,9 +93,29 @@ def _ended_by_sigterm() -> Iterator[None]:
 
     before = signal.signal(signal.SIGTERM, terminate)
     try:
-        yield
+        with _lost_no_signal():
+            yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _lost_no_signal() -> Iterator[None]:
+    """Send a signal again if Python could only print its exception: in a destructor, or in what follows a fork."""
+    shown, own = sys.unraisablehook, os.getpid()
+
+    def lost(unraisable: sys.UnraisableHookArgs) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt) or os.getpid() != own:
+            shown(unraisable)
+            return
+        sent = signal.SIGTERM if issubclass(unraisable.exc_type, _Terminated) else signal.SIGINT
+        threading.Timer(_AGAIN_SECONDS, os.kill, [own, sent]).start()
+
+    sys.unraisablehook = lost
+    try:
+        yield
+    finally:
+        sys.unraisablehook = shown
 
 
 class Stopped(SystemExit):
@@ -166,6 +188,13 @@ def _leave(status: int, line: str) -> None:
     """End at a signal, without waiting for workers that not even a kill has ended."""
     from corpusfmt.engine.executors import HANGING
 
+    if "multiprocessing" in sys.modules:
+        from multiprocessing import active_children
+
+        for worker in active_children():  # no pool knows those that were just being started
+            worker.kill()
+    if "distributed.deploy.spec" in sys.modules:  # prints a traceback of a cluster that had not begun
+        atexit.unregister(sys.modules["distributed.deploy.spec"].close_clusters)
     if HANGING:
         warn(line)
         sys.stdout.flush()

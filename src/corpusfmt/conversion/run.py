@@ -36,7 +36,7 @@ from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 14
+CODE_FORMAT = 15
 
 
 def convert(

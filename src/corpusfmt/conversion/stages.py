@@ -20,13 +20,13 @@ from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
 from corpusfmt.conversion.stored import STORED, Sections, as_array, stored_sections
-from corpusfmt.formats import Shard, named_format
+from corpusfmt.formats import named_format
 from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.digests import facts_of
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.paths import PointerFile, reason_of
+from corpusfmt.io.paths import Entry, PointerFile, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Incomplete, Location
@@ -120,20 +120,30 @@ class Converted(Struct):
 
 def convert_shards(task: DirectTask) -> Converted:
     """Write the parts of one stem."""
+    inputs = _inputs(task)
     with witnessing() as read:
         result = _convert_shards(task)
-    if task.readings[0].format != STORED.name:
-        result.read = _all_read(read, [reading.shard for reading in task.readings])
+    result.read = _all_read(read, inputs)
     return result
 
 
-def _all_read(read: Mapping[str, Seen], shards: Iterable[Shard]) -> dict[str, FileFacts]:
+def _inputs(task: DirectTask | SortTask) -> list[tuple[Entry, str]]:
+    """Return the files of the source that a task reads, each with its version if it is local: a store would be asked."""
+    if task.readings[0].format == STORED.name:
+        return []
+    files = [file for reading in task.readings for file in reading.shard.files.values()]
+    return [(file, "" if file.is_remote else file.version) for file in files]
+
+
+def _all_read(read: Mapping[str, Seen], inputs: Iterable[tuple[Entry, str]]) -> dict[str, FileFacts]:
     """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too.
 
-    Raises `Incomplete` for one that cannot be read again: a manifest without it would be another one. Pointers are not read.
+    Raises `Incomplete` for one that cannot be read again, or has changed: a manifest without it would be another one. Pointers are not read.
     """
     found = {seen.path: seen.facts for seen in read.values()}
-    for entry in (entry for shard in shards for entry in shard.files.values() if entry.url not in read):
+    for entry, version in inputs:
+        if entry.url in read:
+            continue
         try:
             found[entry.path] = facts_of(entry)
         except PointerFile:
@@ -141,6 +151,8 @@ def _all_read(read: Mapping[str, Seen], shards: Iterable[Shard]) -> dict[str, Fi
         except OSError as error:
             said = f"{entry.path}: cannot be read again for its digest: {reason_of(error)}"
             raise Incomplete(f"{said}; restore the file, then run the same command again") from error
+        if version and entry.version != version:
+            raise Incomplete(f"{entry.path}: changed while it was read; run the same command again")
     return found
 
 
@@ -217,10 +229,10 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
 
 def sort_shards(task: SortTask) -> Converted:
     """Store the documents of shards by language, as items of the target's writer."""
+    inputs = _inputs(task)
     with witnessing() as read:
         result = _sort_shards(task)
-    if task.readings[0].format != STORED.name:
-        result.read = _all_read(read, [reading.shard for reading in task.readings])
+    result.read = _all_read(read, inputs)
     return result
 
 

@@ -9,8 +9,10 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from corpusfmt.model import UsageError
 from corpusfmt.safe_path import SafeStarts, drop_relative_entries
 
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+_DYING_SECONDS = 0.2
 
 
 class _Forked(ProcessPoolExecutor):
@@ -28,8 +31,13 @@ class _Pool(ProcessPoolExecutor):
     """Starts workers as tasks arrive."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        with SafeStarts():
-            return super().submit(fn, *args, **kwargs)
+        try:
+            with SafeStarts():
+                return super().submit(fn, *args, **kwargs)
+        except (EOFError, ConnectionError) as error:
+            # Its sockets are closed a moment before the system says that it has ended, and only then is there another one.
+            time.sleep(_DYING_SECONDS)
+            raise BrokenProcessPool("the process that starts workers died") from error
 
 
 def open_pool(jobs: int) -> Executor:

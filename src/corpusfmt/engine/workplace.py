@@ -331,7 +331,8 @@ class Workplace(Struct, frozen=True):
             return
         base = os.path.normpath(self.destination)
         inside = (path.relative_to(base) for path in paths if isinstance(path, Path) and path.is_relative_to(base))
-        yield from (path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,)))
+        # Below `.` is every relative path, also of the quarantine next to it.
+        yield from (path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,), ("..",)))
 
     def _damaged_list(self) -> Path | None:
         """Return a list of published files from which names are lost, if there is one."""
