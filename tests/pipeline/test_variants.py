@@ -174,7 +174,7 @@ def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypa
 
     def in_little_memory(lines: Iterable[bytes], seed: int, folder: Path) -> Iterator[bytes]:
         for line in shuffled(lines, seed, folder, memory=2000):
-            on_disk.append(sum(path.stat().st_size for path in folder.glob("shuffle-*")))
+            on_disk.append(sum(path.stat().st_size for path in folder.rglob("shuffle-*")))
             yield line
 
     monkeypatch.setattr("corpusfmt.pipeline.package.write.shuffled", in_little_memory)

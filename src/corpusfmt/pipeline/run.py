@@ -99,10 +99,10 @@ def build(
         for each in sources:  # before the log grows by a line
             refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
     with ExitStack() as stack:
+        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
         journal = stack.enter_context(Journal(logged))
         workers = stack.enter_context(Workers(engine, jobs or _default_jobs(sources)))
         workplace = Workplace.at(root, digest("build"), state)
-        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
         about = {"destination": str(destination), "recipe": choices.recipe.name}
         report = report_of_finished(root, choices.manifest, sources, state)
         if report is not None:
