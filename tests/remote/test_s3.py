@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,24 @@ def test_kills(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
         assert digests(built) == digests(corpus(local / "corpus"))
         assert built.keys() == listed(built)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_changed_object_is_put_anew(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
+    for attempt in count():
+        name = f"changed-{attempt}"
+        command = ("build", wet, "-o", f"{BUCKET}/{name}", "--jobs", 1)
+        process = store.command(*command, cwd=tmp_path)
+        while not (texts := [path for path in store.paths(name) if path.endswith(".txt.gz")]):
+            assert process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        if "MANIFEST.json" not in store.paths(name):
+            break
+    data = bytearray(store.objects(name)[texts[0]])
+    data[len(data) // 2] ^= 1
+    store.put(f"{name}/{texts[0]}", bytes(data))
+    store.run(*command, cwd=tmp_path)
+    assert digests(store.objects(name)) == digests(corpus(local / "corpus"))
 
 
 def test_of_several_that_put_an_object_if_there_is_none_one_succeeds(store: Store) -> None:

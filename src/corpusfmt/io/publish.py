@@ -137,18 +137,13 @@ def all_there(root: Place, files: Mapping[str, FileFacts]) -> bool:
 
 
 def all_unchanged(root: Place, files: Mapping[str, FileFacts]) -> bool:
-    """Return whether files below a place are those that were written, byte for byte; those in a store by their sizes.
-
-    A store compares what it keeps with checksums of its own, and asks money for what is read.
-    """
-    if not all_there(root, files):
-        return False
-    return isinstance(root, StorePath) or all(_digest_of(root / path) == facts.sha256 for path, facts in files.items())
+    """Return whether files below a place are those that were written, byte for byte."""
+    return all_there(root, files) and all(_digest_of(root / path) == facts.sha256 for path, facts in files.items())
 
 
-def _digest_of(path: Path) -> str:
+def _digest_of(place: Place) -> str:
     digest = sha256()
-    with path.open("rb") as file:
+    with place.open("rb") as file:
         while data := file.read(READ_SIZE):
             digest.update(data)
     return digest.hexdigest()
