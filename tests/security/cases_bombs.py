@@ -608,7 +608,7 @@ ATTACKS = [
         "list-of-paths",
         partial(_option, name="wet.paths.gz", content=lambda: gzip.compress(_lines(20_000), 1) * 20),
         ("build", "{data}/wet.paths.gz", "-o", "{out}"),
-        _says("none of 20,000 inputs could be read", 3),
+        _says("the list of paths needs more than 335,544,320 bytes of memory: split it", 2),
     ),
     Attack(
         "blocklist",

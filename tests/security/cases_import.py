@@ -201,7 +201,7 @@ ATTACKS = [
     _attack("1-worker", _large_dolma, "validate", ".", "--jobs", "1"),
     _attack("2-workers", _large_dolma, "validate", ".", "--jobs", "2"),
     _attack("default-workers", _large_dolma, "validate", "."),
-    _attack("repeated-keys", _dolma, "validate", ".", "--dedup", "--jobs", "2", "--report", "html={out}"),
+    _attack("repeated-keys", _dolma, "validate", ".", "--jobs", "2", "--report", "html={out}"),
     Attack(
         "code-spawned", _dolma, ("validate", ".", "--engine", "py:security_engines:spawned", "--jobs", "2"), _succeeds,
         cwd="data", environment={"PYTHONPATH": f"{GUARD}:{_OWN}"}, fresh=True,
