@@ -32,7 +32,7 @@ def rows(folder: Path, number: int) -> Path:
 @pytest.mark.parametrize(
     ("to", "field"),
     [
-        ("dolma", ""),
+        pytest.param("dolma", "", marks=pytest.mark.deep),
         # Documents are sorted by language first: 300 files in a task.
         ("oscar", "language"),
         pytest.param("jsonl", "", marks=pytest.mark.deep),
