@@ -34,7 +34,7 @@ def rows(folder: Path, number: int) -> Path:
     [
         pytest.param("dolma", "", marks=pytest.mark.deep),
         # Documents are sorted by language first: 300 files in a task.
-        ("oscar", "language"),
+        pytest.param("oscar", "language", marks=pytest.mark.deep),
         pytest.param("jsonl", "", marks=pytest.mark.deep),
         pytest.param("text", "", marks=pytest.mark.deep),
     ],

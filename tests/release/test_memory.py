@@ -42,7 +42,8 @@ def releases(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
     return {number: release(number) for number in (1, 1_500, 4_500)}
 
 
-@pytest.mark.parametrize("command", ["validate", pytest.param("verify", marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("command", ["validate", "verify"])
 def test_a_file_takes_little_memory(command: str, releases: dict[int, Path]) -> None:
     def peak(number: int) -> int:
         arguments = [sys.executable, "-c", _PEAK, command, str(releases[1]), str(releases[number])]
