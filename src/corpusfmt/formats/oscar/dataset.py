@@ -66,6 +66,8 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
     if scratch is None:
         judge.coverage.gap(".", "OSC309", "no scratch folder to compare lines in")
         judge.coverage.gap(".", "OSC602", "no scratch folder to compare record ids in")
+        if any(shard.payload.compared for shard in shards):
+            judge.coverage.gap(".", "OSC111", "no scratch folder to compare lines in")
         return
     few = _write_few(facts, shards, scratch)
     languages = array("l")
@@ -73,16 +75,15 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
     for shard in shards:
         part: Part = shard.payload
         languages.append(part.language_index)
-        if ("lines", part.language_index) not in folders:
+        if part.dedup and ("lines", part.language_index) not in folders:
             folders["lines", part.language_index] = line_folder(scratch, part)
         if ("records", part.release_index) not in folders:
             folders["records", part.release_index] = record_folder(scratch, part)
-    for (kind, index), folder in folders.items():
+    for (kind, _), folder in folders.items():
         if not folder.is_dir():
             continue
         if kind == "lines":
-            if shards[languages.index(index)].payload.dedup:
-                _judge_lines(folder, shards, languages, judge, options)
+            _judge_lines(folder, shards, languages, judge, options)
         else:
             _judge_records(folder, shards, languages, _Suspicious(scratch, shards, languages, few), judge, options)
     _judge_variants(shards, scratch, judge, options)
