@@ -177,6 +177,33 @@ def test_each_checksum_list_is_compared_with_the_files(
 
 
 @pytest.mark.parametrize("sealed", [False, True])
+def test_a_file_is_read_once_for_a_kind_of_digest_and_not_beyond_a_sample(
+    sealed: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a").mkdir()
+    for name in ("a.jsonl", "b.jsonl"):
+        (tmp_path / "a" / name).write_text(f'{{"text":"{name}"}}\n', "utf-8")
+    lines = "".join(f"{ZERO[:32]}  {name}\n" * 3 for name in ("a.jsonl", "b.jsonl"))
+    (tmp_path / "a/MD5SUMS").write_text(lines + f"{ZERO[:40]}  a.jsonl\n", "utf-8")
+    if sealed:
+        corpusfmt.seal(tmp_path / "a")
+    read: list[str] = []
+    new = hashlib.new
+
+    def noted(kind: str, **options: Any) -> Any:
+        read.append(kind)
+        return new(kind, **options)
+
+    monkeypatch.setattr(hashlib, "new", noted)
+    report = corpusfmt.validate(tmp_path / "a")
+    assert (read, len(report.findings)) == (["md5", "md5", "sha1"], 7)
+    read.clear()
+    sampled = corpusfmt.validate(tmp_path / "a", sample=0.5)
+    (seen,) = sampled.results["sample"]["shards"]
+    assert read == (["md5", "sha1"] if seen == "a.jsonl" else ["md5"])
+
+
+@pytest.mark.parametrize("sealed", [False, True])
 @pytest.mark.parametrize("name", ["SHA256SUMS", "MD5SUMS", "af/af.md5"])
 def test_a_format_with_lists_of_its_own_judges_only_those(name: str, sealed: bool, tmp_path: Path) -> None:
     shutil.copytree(FIXTURES / "oscar/1.1/valid/warcinfo/input", tmp_path / "a")
@@ -328,10 +355,14 @@ def test_an_option_of_one_format_selects_it(tmp_path: Path) -> None:
     assert corpusfmt.validate(folder, dedup=True).format == "oscar"
 
 
-def test_a_folder_of_tables_is_judged_by_them(tmp_path: Path) -> None:
+@pytest.mark.parametrize("url", ["a.csv", "./a.csv"])
+def test_a_folder_of_tables_is_judged_by_them(url: str, tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "a/a.csv").write_text("text,n\none,1\n", "utf-8")
-    described(tmp_path / "a")
+    description = described(tmp_path / "a") / "croissant.json"
+    text = description.read_text("utf-8")
+    description.write_text(text.replace('"contentUrl": "a.csv"', f'"contentUrl": "{url}"'), "utf-8")
+    assert f'"contentUrl": "{url}"' in description.read_text("utf-8")
     report = corpusfmt.validate(tmp_path / "a")
     assert (report.format, report.verdict, report.coverage.documents) == ("croissant", Verdict.VALID, 1)
     (tmp_path / "a/a.csv").write_text("text,n\none,x\n", "utf-8")

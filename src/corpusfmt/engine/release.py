@@ -190,16 +190,21 @@ def judge_release(
     }
     _check_documents(release, manifest, touched, judge)
     check_sums(manifest, judge)
-    judge_entries(manifest, intact, fmt, version, judge)
+    judge_entries(manifest, intact, release.read, fmt, version, judge)
     check_claims(release.root, manifest, judge)
 
 
-def judge_entries(manifest: Manifest, intact: Mapping[str, Entry], fmt: Format, version: str, judge: Judge) -> None:
-    """Report what the entries of a manifest show, and where other intact records of the release contradict it."""
+def judge_entries(
+    manifest: Manifest, intact: Mapping[str, Entry], read: Collection[str], fmt: Format, version: str, judge: Judge
+) -> None:
+    """Report what the entries of a manifest show, and where other intact records of the release contradict it.
+
+    `read` has the paths of the files that this run has read.
+    """
     report_repeated(manifest, judge)
     if not manifest.unusable:
         records = (entry for entry in intact.values() if not fmt.judges_list(entry.path))
-        check_records(Known(manifest.files, intact), records, judge, fmt.describers.get(version))
+        check_records(Known(manifest.files, intact, read), records, judge, fmt.describers.get(version))
 
 
 def judge_unsealed(
@@ -221,7 +226,7 @@ def judge_unsealed(
         for entry in release.records
         if entry.path not in unread and role_of_record(entry) not in others and not fmt.judges_list(entry.path)
     )
-    check_records(Known(files, release.found.files, sealed=False), records, judge, describer)
+    check_records(Known(files, release.found.files, release.read, sealed=False), records, judge, describer)
 
 
 def _codes_of_lists(fmt: Format) -> set[str]:

@@ -244,7 +244,8 @@ def examine(
             raise
         report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
         return Examined(report, "unknown", "")
-    if entry.kind == "directory" and fmt.descriptions is not None and not options.data:
+    is_folder = entry.kind == "directory"
+    if is_folder and fmt.descriptions is not None and not options.data:
         from corpusfmt.manifest.beside import describes_files  # noqa: PLC0415 - seldom needed
 
         # A folder is judged by everything in it.
@@ -255,8 +256,7 @@ def examine(
         if other.name != fmt.name:
             option = f"--{other.own_option}"
             raise UsageError(f"{name} is {fmt.name}, and {option} applies only to {other.name}: remove {option}")
-    is_described = fmt.records is not None or (entry.kind == "directory" and description_in(entry.child) is not None)
-    if options.maps and not is_described:
+    if options.maps and fmt.records is None and not (is_folder and description_in(entry.child)):
         raise UsageError(f"{name} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")

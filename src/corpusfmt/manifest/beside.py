@@ -10,8 +10,9 @@ import hashlib
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache, partial
 from typing import Any
 
 from msgspec import Struct
@@ -55,11 +56,12 @@ _FURTHER = "…"
 class Known(Struct, frozen=True):
     """What is known of the files of a folder, by path: from its manifest, or, unless it is `sealed`, from the files themselves.
 
-    The SHA-256 of a file that was not read is empty; for digests of other kinds, files are read as they are compared.
+    The SHA-256 of a file that was not `read` is empty; for digests of other kinds, those that were are read again.
     """
 
     files: Mapping[str, ListedFile]
     entries: Mapping[str, Entry]
+    read: Collection[str]
     sealed: bool = True
 
     @property
@@ -72,6 +74,7 @@ class Known(Struct, frozen=True):
 
 def check_records(known: Known, records: Iterable[Entry], judge: Judge, describer: Describer | None) -> None:
     """Report where the records of a folder contradict its files; with a manifest, `records` are those that match it."""
+    digest_of = cache(partial(_digest_of, known, judge))  # a list may name a file any number of times
     for entry in sorted(filter(role_of_record, records), key=lambda each: each.path.split("/")):
         role = role_of_record(entry)
         if role == "croissant":
@@ -81,7 +84,7 @@ def check_records(known: Known, records: Iterable[Entry], judge: Judge, describe
         elif role == "card":
             _check_card(entry, known, judge)
         else:
-            _check_list(entry, known, judge)
+            _check_list(entry, known, judge, digest_of)
 
 
 def role_of_record(entry: Entry) -> str:
@@ -99,21 +102,20 @@ def describes_files(folder: Entry) -> bool:
     """Return whether a folder has files that its description is about."""
     described = description_in(folder.child)
     try:
-        objects = _object(described[1]).get("distribution") if described else None
+        description = _object(described[1]) if described else {}
     except OSError:
         return False  # which its own check reports
-    resources = [each for each in (objects if isinstance(objects, list) else ()) if isinstance(each, dict)]
-    has_sets = any("contentUrl" not in each and "containedIn" not in each for each in resources)
-    urls = {each["contentUrl"] for each in resources if isinstance(each.get("contentUrl"), str)}
-    files = (each.path for each in walk(folder) if each.kind == "file" and not is_unlisted(each.path))
-    return any(path in urls or (has_sets and not is_root_file(path.rpartition("/")[2])) for path in files)
+    has_sets = any("contentUrl" not in each and "containedIn" not in each for _, each in _resources(description))
+    urls = {url for _, _, url in _described(description)}
+    files = (each for each in walk(folder) if each.kind == "file" and not is_unlisted(each.path))
+    return any(each.path in urls or (has_sets and not is_root_file(each.name)) for each in files)
 
 
 def named_digests(entry: Entry) -> Iterator[str]:
-    """Yield the paths of the files whose SHA-256 a record says."""
+    """Yield the paths of the files whose digests a record says."""
     role = role_of_record(entry)
     if role == "checksum list":
-        yield from (path for _, path, digest in _listed(entry) if _algorithm(digest) == "sha256")
+        yield from (path for _, path, _ in _listed(entry) if path)
     elif role == "croissant":
         yield from (url for _, each, url in _described(_object(entry)) if "sha256" in each)
     elif role == "card":
@@ -135,13 +137,17 @@ def _text_lines(entry: Entry) -> Iterator[Line]:
                 yield line
 
 
+def _resources(description: Json) -> Iterator[tuple[int, Json]]:
+    objects = description.get("distribution")
+    return ((n, each) for n, each in enumerate(objects if isinstance(objects, list) else ()) if isinstance(each, dict))
+
+
 def _described(description: Json) -> Iterator[tuple[int, Json, str]]:
     """Yield the files of a folder that its description names: their number, what it says of them, and their path."""
-    objects = description.get("distribution")
-    for number, each in enumerate(objects if isinstance(objects, list) else ()):
-        url = each.get("contentUrl") if isinstance(each, dict) else None
+    for number, each in _resources(description):
+        url = each.get("contentUrl")
         if isinstance(url, str) and ":" not in url and not each.get("containedIn"):
-            yield number, each, url
+            yield number, each, _joined("", url)
 
 
 def _check_description(description: Json, known: Known, judge: Judge, path: str) -> None:
@@ -225,37 +231,31 @@ def _joined(folder: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(folder, name))
 
 
-def _algorithm(digest: str) -> str:
-    return _ALGORITHMS.get(len(digest), "")
-
-
-def _check_list(entry: Entry, known: Known, judge: Judge) -> None:
+def _check_list(entry: Entry, known: Known, judge: Judge, digest_of: Callable[[str, str], str]) -> None:
+    kind = _CHECKSUM_LIST.fullmatch(entry.name)
+    assert kind is not None
+    program = f"{kind['algorithm'].lower().replace('-', '')}sum"
     for at, path, digest in _listed(entry):
-        listed = known.files.get(path)
+        listed, algorithm = known.files.get(path), _ALGORITHMS.get(len(digest), "")
         if not path:
-            kind = _CHECKSUM_LIST.fullmatch(entry.name)
-            program = f"{kind['algorithm'].lower().replace('-', '') if kind else 'sha256'}sum"
             problem = Problem(f"not a line of `{program}`", at, f"write the list again with `{program}`", minor=True)
             judge.report(CHECKSUM_DIFFERS, problem)
         elif listed is None and (not is_unlisted(path) or path.startswith("../")):
             hint = "remove the line" if known.sealed else "fetch the file, or remove the line"
             judge.report(CHECKSUM_DIFFERS, Problem(f"`{path}` {known.absent}", at, known.then_seal(hint)))
-        elif listed is not None and (actual := _digest_of(path, digest, known, judge)) not in {"", digest.lower()}:
-            message = (
-                f"{_algorithm(digest).upper().replace('SHA', 'SHA-')} of `{path}` is `{digest}`, expected `{actual}`"
-            )
+        elif listed is not None and (actual := digest_of(path, algorithm)) not in {"", digest.lower()}:
+            message = f"{algorithm.upper().replace('SHA', 'SHA-')} of `{path}` is `{digest}`, expected `{actual}`"
             hint = (
                 known.then_seal("write the list again") if known.sealed else "fetch the file again, or correct the list"
             )
             judge.report(CHECKSUM_DIFFERS, Problem(message, at, hint))
 
 
-def _digest_of(path: str, listed: str, known: Known, judge: Judge) -> str:
-    """Return the digest of a file, of the kind that a list has for it; "" if it is not known."""
-    algorithm = _algorithm(listed)
+def _digest_of(known: Known, judge: Judge, path: str, algorithm: str) -> str:
+    """Return a digest of a file, "" if it is not known."""
     if algorithm == "sha256":
         return known.files[path].sha256
-    entry = known.entries.get(path)
+    entry = known.entries.get(path) if path in known.read else None
     try:
         if entry is not None:
             with entry.open() as file:

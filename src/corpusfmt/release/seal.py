@@ -86,7 +86,7 @@ def seal(
         raise _unfinished(examined)
     sealed = _sealed(examined, release, before)
     judge = judge_of(options)
-    judge_entries(sealed, release.found.files, named_format(examined.format)[0], examined.version, judge)
+    judge_entries(sealed, release.found.files, release.read, named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
     digest = _digest_of(sealed)
     written = statements_of(sealed, digest, examined.report, options.grading) if attest else {}
