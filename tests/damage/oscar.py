@@ -186,7 +186,7 @@ def empty_file(rng: random.Random, tree: Tree) -> Tree:
     return relisted(tree | {pick(rng, tree): b""})
 
 
-@damage("GEN201", "GEN301", "OSC301")
+@damage("GEN106")
 def compressed_twice(rng: random.Random, tree: Tree) -> Tree:
     path = pick(rng, tree)
     return relisted(tree | {path: gz(tree[path])})
