@@ -21,11 +21,24 @@ from pathlib import Path
 import numpy as np
 from measuring import alone, peak, table
 
-from corpusfmt.comparison.matching import Fate
-from corpusfmt.comparison.names import join_names
-from corpusfmt.comparison.runs import RANGE_ROWS, ROW_BYTES, Rows, RunWriter, bucket_sizes, ranges
-from corpusfmt.comparison.tasks import ADDED, REMOVED, RENAMED, Join, Joined, Places
-from corpusfmt.comparison.texts import join_texts
+from corpusfmt.comparison.matching import (
+    ADDED,
+    COLUMNS,
+    RANGE_ROWS,
+    REMOVED,
+    RENAMED,
+    RUN_ROWS,
+    Fate,
+    Join,
+    Joined,
+    Places,
+    Rows,
+    extend,
+    join_names,
+    join_texts,
+    place_of,
+)
+from corpusfmt.io.runs import END, RunWriter
 
 AT_A_TIME = 1 << 14
 DOCUMENTS_A_FILE = 1_000_000
@@ -52,7 +65,7 @@ def made(first: int, count: int, *, changed: bool) -> Rows:
         texts[new] += np.uint64(1 << 41)
     columns = [digests(names, 1), digests(names, 2), digests(texts, 3), digests(texts, 4), digests(names, 5)]
     nothing = np.zeros(count, np.uint64)
-    return np.stack([*columns, nothing, numbers], axis=1)
+    return np.stack([*columns, nothing, numbers * np.uint64(place_of(0, 1, 0))])
 
 
 class Clock:
@@ -86,12 +99,12 @@ def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
     clock, sorting = Clock(), Clock()
     for name in ("old", "new"):
         for start in range(0, documents, DOCUMENTS_A_FILE):
-            runs = RunWriter(folder / f"{name}-{start:012}")
+            runs = RunWriter(folder / name, f"{start:012}", COLUMNS, RUN_ROWS)
             end = min(start + DOCUMENTS_A_FILE, documents)
             for first in range(start, end, AT_A_TIME):
                 rows = made(first, min(AT_A_TIME, end - first), changed=name == "new")
                 with clock:
-                    runs.add(rows)
+                    extend(runs, rows)
             with clock:
                 runs.close()
             sort_alone(sorting, end - start)
@@ -100,18 +113,17 @@ def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
 
 def match(folder: Path, documents: int) -> tuple[list[Clock], Clock, float, Joined]:
     """Match both releases; return the times by name, by text and of sorting, the peak in MB, and what was found."""
-    old, new = (sorted(each for each in folder.glob(f"{name}-*") if not each.suffix) for name in ("old", "new"))
-    nowhere = Places(np.zeros(len(old) + 1, np.int64), np.zeros(1, np.int64))
+    runs = folder / "old", folder / "new"
+    nowhere = Places(np.zeros(1, np.int64), np.zeros(1, np.int64))
     clocks, sorting = [], Clock()
     found = Joined()
     for stage in (join_names, join_texts):
         sort_alone(sorting, documents)
         clocks.append(Clock())
         with clocks[-1]:
-            wanted = ranges(bucket_sizes([*old, *new]))
-            left = [folder / f"{stage.__name__}.{name}" for name in ("old", "new")]
-            found.add(stage(Join(old, new, wanted, nowhere, nowhere, True, 10, *left)), 10)
-        old, new = [left[0]], [left[1]]
+            left = folder / f"{stage.__name__}.old", folder / f"{stage.__name__}.new"
+            found.add(stage(Join(0, 0, END, *runs, left, (nowhere, nowhere), True, 10)), 10)
+        runs = left
     return clocks, sorting, peak(), found
 
 
@@ -148,7 +160,7 @@ def main() -> None:
         (f"`np.sort` of as many numbers in pieces of {RANGE_ROWS:,}", sorting, ""),
     )
     rows = [[name, f"{seconds:.1f}", f"{ids / seconds / 1e6:.1f}", memory] for name, seconds, memory in stages]
-    title = f"{documents:,} documents in each of two releases: {ids:,} ids, {ROW_BYTES * ids / 1e9:.1f} GB of rows"
+    title = f"{documents:,} documents in each of two releases: {ids:,} ids, {8 * COLUMNS * ids / 1e9:.1f} GB of rows"
     table(title, ["stage", "CPU-s", "M ids per CPU-s", "peak memory, MB"], rows)
 
 

@@ -134,7 +134,7 @@ def test_neither_workers_nor_ranges_make_a_difference(
     before = tree(tmp_path)
     alone = corpusfmt.compare(corpus, new)
     assert corpusfmt.compare(corpus, new, jobs=2, engine="processes") == alone
-    monkeypatch.setattr("corpusfmt.comparison.sides._BYTES_A_TASK", 1)
+    monkeypatch.setattr("corpusfmt.comparison.run._BYTES_A_TASK", 1)
     assert corpusfmt.compare(corpus, new) == alone
     assert tree(tmp_path) == before
 

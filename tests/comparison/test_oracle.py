@@ -13,8 +13,9 @@ from comparison import oracle
 from msgspec.structs import asdict
 from support import every
 
-from corpusfmt.comparison import compare, matching, names, runs, texts
+from corpusfmt.comparison import compare, matching
 from corpusfmt.comparison.result import Counts
+from corpusfmt.io.runs import END, Runs, RunWriter
 
 
 def _as_counted(groups: Mapping[str, Counts]) -> dict[str, dict[str, int]]:
@@ -46,9 +47,11 @@ def _check(seed: int, folder: Path) -> None:
 
 
 def test_ranges_of_a_few_rows_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.comparison.run.ranges", lambda sizes: runs.ranges(sizes, 2))
+    monkeypatch.setattr("corpusfmt.comparison.run.RANGE_ROWS", 2)
     monkeypatch.setattr("corpusfmt.comparison.run._TASKS_OF_RANGES", 3)
-    monkeypatch.setattr(runs, "RUN_ROWS", 4)
+    monkeypatch.setattr(matching, "RANGE_ROWS", 16)
+    monkeypatch.setattr("corpusfmt.comparison.reading.RUN_ROWS", 4)
+    monkeypatch.setattr(matching, "RUN_ROWS", 4)
     for seed in range(1_000, 1_020):
         _check(seed, tmp_path / str(seed))
 
@@ -58,9 +61,9 @@ class TestNamesOfMany:
 
     @pytest.fixture(autouse=True)
     def _few_are_many(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        for module in (names, texts):
-            monkeypatch.setattr(module, "MOST_OF_A_NAME", 6)
-        monkeypatch.setattr(runs, "RUN_ROWS", 4)
+        monkeypatch.setattr(matching, "RANGE_ROWS", 6)
+        monkeypatch.setattr("corpusfmt.comparison.reading.RUN_ROWS", 4)
+        monkeypatch.setattr(matching, "RUN_ROWS", 4)
 
     def _compared(self, folder: Path, old: list[oracle.Doc], new: list[oracle.Doc]) -> dict[str, int]:
         releases = oracle.write(folder / "old", old), oracle.write(folder / "new", new)
@@ -99,27 +102,25 @@ def test_names_are_compared_to_their_last_bit(different: int, shift: int, rest: 
     chance = np.random.default_rng(7)
     for count in range(1, 40):
         olds = int(chance.integers(0, count + 1))
-        rows = np.zeros((count, runs.COLUMNS), np.uint64)
-        rows[:, matching.NAME] = chance.integers(0, different, count) << shift
-        rows[:, matching.NAME_REST] = chance.integers(0, rest, count)
-        rows[:, matching.PLACE] = np.arange(count)
-        found = list(matching.by_name(rows, olds, runs.EVERYTHING, [lambda rows: np.zeros(len(rows), np.int64)] * 2))
-        old, new, removed, added = (
-            np.concatenate([getattr(each, name) for each in found]) for name in matching.Pairs.__struct_fields__
+        rows = np.zeros((matching.COLUMNS, count), np.uint64)
+        rows[matching.NAME] = chance.integers(0, different, count) << shift
+        rows[matching.NAME_REST] = chance.integers(0, rest, count)
+        rows[-1] = np.arange(count)
+        levels = [(*range(matching.COLUMNS),), (matching.NAME, matching.NAME_REST)]
+        old, new, removed, added = matching.paired(rows[:, :olds], rows[:, olds:], levels)
+        assert old[:2].tolist() == new[:2].tolist()
+        names_before, names_after = (
+            Counter(zip(*side[:2].tolist(), strict=True)) for side in (rows[:, :olds], rows[:, olds:])
         )
-        assert old[:, :2].tolist() == new[:, :2].tolist()
-        names_before, names_after = (Counter(map(tuple, side[:, :2].tolist())) for side in (rows[:olds], rows[olds:]))
-        assert Counter(map(tuple, old[:, :2].tolist())) == names_before & names_after
-        assert sorted([*old[:, matching.PLACE], *removed[:, matching.PLACE]]) == list(range(olds))
-        assert sorted([*new[:, matching.PLACE], *added[:, matching.PLACE]]) == list(range(olds, count))
+        assert Counter(zip(*old[:2].tolist(), strict=True)) == names_before & names_after
+        assert sorted([*old[-1], *removed[-1]]) == list(range(olds))
+        assert sorted([*new[-1], *added[-1]]) == list(range(olds, count))
 
 
 def test_a_task_that_is_run_again_leaves_nothing_twice(tmp_path: Path) -> None:
-    rows = np.arange(3 * runs.COLUMNS, dtype=np.uint64).reshape(3, -1)
+    rows = np.arange(3 * matching.COLUMNS, dtype=np.uint64).reshape(-1, 3)
     for _ in range(2):
-        writer = runs.RunWriter(tmp_path / "rows")
-        writer.add(rows)
+        writer = RunWriter(tmp_path, "rows", matching.COLUMNS, 8)
+        matching.extend(writer, rows)
         writer.close()
-    found = runs.BothRuns([tmp_path / "rows"], []).read(runs.EVERYTHING, 3)
-    assert found is not None
-    assert (found[0].tolist(), found[1]) == (rows.tolist(), 3)
+    assert Runs([tmp_path], matching.COLUMNS).read(0, END).tolist() == rows.tolist()

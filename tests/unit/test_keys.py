@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corpusfmt.io import keys, sorting
+from corpusfmt.io import keys, runs
 from corpusfmt.io.keys import Hashes, KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
@@ -59,8 +59,8 @@ def plain() -> Iterator[ModuleType]:
     """The module as it is where the kernel is not built."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(sys.modules, "corpusfmt.io._native", None)
-        patch.delitem(sys.modules, "corpusfmt.io.sorting")
-        yield import_module("corpusfmt.io.sorting")
+        patch.delitem(sys.modules, "corpusfmt.io.runs")
+        yield import_module("corpusfmt.io.runs")
 
 
 @given(
@@ -76,7 +76,7 @@ def test_columns_are_sorted_with_and_without_the_kernel(
     expected = [*([rows[number][column] for number in order] for column in range(width)), order]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain, "FEW_TO_SORT", few)
-        for sort in (sorting.sorted_columns, plain.sorted_columns):
+        for sort in (runs.sorted_columns, plain.sorted_columns):
             assert sort(columns, width) == b"".join(array("Q", column) for column in expected)
 
 

@@ -1,8 +1,7 @@
 """Internal: Compare two releases of a corpus: which documents were added, removed, changed or moved.
 
-`identity` defines the name of a document and the parts of it that are compared, for every format. Tasks of `reading` read
-each document once and keep rows of digests, which `runs` sorts and spills. Tasks of `names` and `texts` match the rows of
-one range of digests at a time, first by id, then by text (`matching`). `described` compares the statements of manifests
+Tasks of `reading` read each document once and keep digests of its name and its parts, as sorted runs (`io.runs`). Tasks of
+`matching` match one range of digests at a time, first by name, then by text. `described` compares the statements of manifests
 and descriptions, `result` is the outcome, `render` prints it, `run` combines all of them.
 """
 

@@ -1,4 +1,4 @@
-"""Internal: Read the documents of one release once: rows of digests, and counts."""
+"""Internal: Read the documents of one release once: the parts that are compared, for every format, as digests, and counts."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ import sys
 from array import array
 from collections import Counter
 from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from corpusfmt.comparison.identity import compared
-from corpusfmt.comparison.matching import place_of
-from corpusfmt.comparison.runs import COLUMNS, ROW_BYTES, RunWriter
+from corpusfmt.comparison.matching import COLUMNS, RUN_ROWS, extend, place_of
 from corpusfmt.conversion.documents import CUT, refuse_unread
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
-from corpusfmt.model import BadInput, Document, Finding
+from corpusfmt.formats.provenance import lasting
+from corpusfmt.io.keys import digest_of
+from corpusfmt.io.runs import RunWriter
+from corpusfmt.model import BadInput, Document, Finding, Json
 from corpusfmt.wording import clipped
 
 OnBadRecord = Literal["stop", "skip"]
@@ -31,6 +34,9 @@ MOST_FINDINGS = 10
 _ROWS_AT_A_TIME = 1 << 14
 #: The end of the hint of a finding that stops the run.
 OR_SKIP = ", or compare the rest with --on-bad-record skip"
+_ATTRIBUTES = "attributes"
+_NOTHING = bytes(8)
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 class Label(Struct, frozen=True, array_like=True):
@@ -53,8 +59,8 @@ class Part(Struct, frozen=True):
     #: There are several corpora, whose documents have the same ids.
     side_by_side: bool
     on_bad_record: OnBadRecord
-    #: The file of rows; the ids, which are only displayed, are in a file next to it.
-    runs: Path
+    #: For runs of rows, and next to them the ids, which are only displayed.
+    folder: Path
 
 
 class PartRead(Struct):
@@ -110,11 +116,11 @@ class _Reading:
         self.result = PartRead()
         self._part = part
         self._default_source = default_source
-        self._runs = RunWriter(part.runs)
-        self._ids = IdWriter(part.runs)
+        self._runs = RunWriter(part.folder, f"{part.task:09d}", COLUMNS, RUN_ROWS)
+        self._ids = IdWriter(part)
         self._rows = bytearray()
         self._languages, self._sources = _Names(), _Names()
-        self._places: dict[tuple[str, str], tuple[int, int]] = {}
+        self._labels: dict[tuple[str, str], int] = {}
         self._kinds: dict[tuple[str, type], None] = {}
         self._number = 0
         self._shard, self._corpus = 0, ""
@@ -122,7 +128,7 @@ class _Reading:
     def begin(self, number: int, corpus: str) -> None:
         """Record the start of the next shard."""
         self._shard, self._corpus = number, corpus
-        self._places.clear()
+        self._labels.clear()
         self.result.first_rows.append(self._number)
 
     def take(self, document: Document) -> None:
@@ -130,36 +136,34 @@ class _Reading:
         source = document.source or ""
         if self._corpus and source == self._default_source:
             source = f"{source}/{self._corpus}"
-        what = compared(document, source)
-        label, place = self._place(self._languages.of(document.lang or ""), self._sources.of(source))
+        digests, fields, attributes = compared(document, source)
+        label = self._label(self._languages.of(document.lang or ""), self._sources.of(source))
         self.result.counts[label] += 1
-        self._rows += what.digests
-        self._rows += (place + self._number).to_bytes(8, sys.byteorder)
+        self._rows += digests
+        self._rows += place_of(self._part.task, self._number, label).to_bytes(8, sys.byteorder)
         self._ids.add(document.id)
         self._number += 1
         if len(self._kinds) < MOST_NAMES:
-            self._kinds.update(dict.fromkeys(zip(what.fields, map(type, what.fields.values()), strict=True)))
-            if what.attributes:
-                self._kinds.update({(_attribute(name), type(each)): None for name, each in what.attributes.items()})
-        if len(self._rows) >= _ROWS_AT_A_TIME * ROW_BYTES:
+            self._kinds.update(dict.fromkeys(zip(fields, map(type, fields.values()), strict=True)))
+            if attributes:
+                self._kinds.update({(_attribute(name), type(each)): None for name, each in attributes.items()})
+        if len(self._rows) >= _ROWS_AT_A_TIME * COLUMNS * 8:
             self._pass_on()
 
-    def _place(self, language: str, source: str) -> tuple[int, int]:
-        """Return the label of documents of this shard, a language and a source, and their place."""
-        place = self._places.get((language, source))
-        if place is None:
+    def _label(self, language: str, source: str) -> int:
+        """Return the label of documents of this shard, a language and a source."""
+        label = self._labels.get((language, source))
+        if label is None:
             result = self.result
             if len(result.labels) >= self._part.most_labels:
                 source = FURTHER
             if len(result.labels) >= self._part.most_labels + MOST_NAMES:
                 language = FURTHER
-            place = self._places.get((language, source))
-            if place is None:
-                place = len(result.labels), place_of(self._part.task, len(result.labels))
-                self._places[language, source] = place
+            label = self._labels.setdefault((language, source), len(result.labels))
+            if label == len(result.labels):
                 result.labels.append(Label(self._shard, language, source))
                 result.counts.append(0)
-        return place
+        return label
 
     def reject(self, rejected: Rejected) -> None:
         """Count a record that cannot be compared. Raises if such records stop the run, or if the rest is unknown."""
@@ -176,7 +180,7 @@ class _Reading:
 
     def _pass_on(self) -> None:
         if self._rows:
-            self._runs.add(np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS))
+            extend(self._runs, np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS).T)
             self._rows.clear()
 
     def end(self) -> PartRead:
@@ -193,11 +197,59 @@ def _attribute(name: str) -> str:
     return f"attributes{name}" if name.startswith("/") else f"attributes.{name}"
 
 
+def compared(document: Document, source: str) -> tuple[bytes, Json, Json]:
+    """Return 48 bytes of digests of a document of a source, its fields by name, and its attributes by name.
+
+    A document is named by source and id, or by source and text where its id is only its place. The digests are of its name
+    (16 bytes), its text (16), its other fields (8) and its attributes (8). It makes no difference in which order fields are
+    written, nor whether they are part of `metadata` or next to it: formats differ in that.
+    """
+    text = digest_of(document.text)
+    identity, metadata = lasting(document)
+    name = digest_of("id", source, identity) if identity is not None else digest_of("text", source, text.hex())
+    fields, embedded = _fields(document, metadata)
+    attributes = _attributes(document, embedded)
+    return name + text + _digest(fields) + _digest(attributes), fields, attributes
+
+
+def _fields(document: Document, metadata: Json) -> tuple[Json, Json]:
+    """Return all fields but id, text and source, and the attributes that are embedded."""
+    named = {"added": document.added, "created": document.created}
+    parts: list[Json] = [metadata, document.extra, {name: value for name, value in named.items() if value is not None}]
+    fields: Json = {}
+    for part in parts:
+        for name, value in part.items():
+            # The same name occurs twice: in `metadata`, and next to it.
+            fields[f"metadata.{name}" if name in fields else name] = value
+    if fields.get("metadata", document) is None:
+        del fields["metadata"]
+    embedded = document.attributes
+    if embedded is None and isinstance(fields.get(_ATTRIBUTES), dict):
+        embedded = fields.pop(_ATTRIBUTES)
+    return fields, embedded or {}
+
+
+def _attributes(document: Document, embedded: Json) -> Json:
+    """Return embedded attributes by name, and the rows of attribute sets by the name of the set, with a slash in front."""
+    if not document.attribute_rows:
+        return embedded
+    rows: Json = {}
+    for name, text in document.attribute_rows.items():
+        row: Any = msgspec.json.decode(text)
+        rows[f"/{name}"] = {key: value for key, value in row.items() if key not in ("id", "source")}
+    return embedded | rows
+
+
+def _digest(value: Json) -> bytes:
+    return blake2b(_encode(value), digest_size=8).digest() if value else _NOTHING
+
+
 class IdWriter:
     """Writes clipped ids consecutively, and their ends to a second file."""
 
-    def __init__(self, runs: Path) -> None:
-        self._paths = _id_files(runs)
+    def __init__(self, part: Part) -> None:
+        self._paths = _id_files(part)
+        part.folder.mkdir(exist_ok=True)
         for path in self._paths:
             path.write_bytes(b"")
         self._text = bytearray()
@@ -222,9 +274,9 @@ class IdWriter:
         self._ends = array("Q")
 
 
-def id_of(runs: Path, number: int) -> str:
-    """Return the clipped id of a document, given the file of rows of its task and its number there."""
-    texts, ends = _id_files(runs)
+def id_of(part: Part, number: int) -> str:
+    """Return the clipped id of a document, given its task and its number there."""
+    texts, ends = _id_files(part)
     with ends.open("rb") as file:
         file.seek(max(number - 1, 0) * 8)
         found = array("Q", file.read(16 if number else 8))
@@ -234,8 +286,8 @@ def id_of(runs: Path, number: int) -> str:
         return file.read(found[-1] - start).decode()
 
 
-def _id_files(runs: Path) -> tuple[Path, Path]:
-    return runs.with_name(f"{runs.name}.ids"), runs.with_name(f"{runs.name}.ends")
+def _id_files(part: Part) -> tuple[Path, Path]:
+    return part.folder / f"{part.task}.ids", part.folder / f"{part.task}.ends"
 
 
 _JSON_TYPES: dict[type, str] = {

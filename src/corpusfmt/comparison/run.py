@@ -2,27 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack
 
 import numpy as np
-from msgspec import Struct
+from msgspec import Struct, field
 
-from corpusfmt.comparison.matching import Numbers
-from corpusfmt.comparison.names import join_names
-from corpusfmt.comparison.reading import OnBadRecord, read_part
-from corpusfmt.comparison.result import Comparison
-from corpusfmt.comparison.runs import bucket_sizes, ranges
-from corpusfmt.comparison.sides import Side, parts, side_at
-from corpusfmt.comparison.summing import summed
-from corpusfmt.comparison.tasks import SHARD_SHIFT, Join, Joined, Places
-from corpusfmt.comparison.texts import join_texts
+from corpusfmt.comparison.described import bump, changes, stated
+from corpusfmt.comparison.matching import (
+    ADDED,
+    COLUMNS,
+    MOST_TASKS,
+    RANGE_ROWS,
+    REASSIGNED,
+    REMOVED,
+    RENAMED,
+    SHARD_SHIFT,
+    TEXT_COLUMNS,
+    Fate,
+    Join,
+    Joined,
+    Places,
+    join_names,
+    join_texts,
+    task_and_number,
+)
+from corpusfmt.comparison.reading import (
+    MOST_FINDINGS,
+    MOST_NAMES,
+    OR_SKIP,
+    Label,
+    OnBadRecord,
+    Part,
+    PartRead,
+    id_of,
+    read_part,
+)
+from corpusfmt.comparison.result import Comparison, Counts, Difference, Release
+from corpusfmt.conversion.corpus import corpus_at
+from corpusfmt.conversion.layout import count_unread, name_of, path_of, unread_files
+from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
-from corpusfmt.formats import FieldNames, ReadOptions
+from corpusfmt.formats import CheckOptions, FieldNames, Format, Reader, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.runs import END, Runs
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
 
@@ -32,6 +60,61 @@ R = TypeVar("R")
 #: The default number of named documents of each kind.
 EXAMPLES = 10
 _TASKS_OF_RANGES = 64
+# Small shards share a task: each task writes a file of runs, and each matching task reads all these files.
+_TASKS = 400
+_BYTES_A_TASK = 8 * 1024 * 1024
+_SHARDS_A_TASK = 1_000
+# The maximum number of labels of a release, and of a task: they are held in memory.
+_LABELS, _LABELS_OF_TASK = 1_000_000, 100_000
+# A task ends at a number of bytes or of shards.
+assert 2 * _TASKS + 1 < MOST_TASKS
+# The name of a kind in `Counts`.
+_COUNTED = {
+    Fate.SAME: "same",
+    Fate.MOVED: "moved",
+    Fate.CHANGED_ATTRIBUTES: "changed_attributes",
+    Fate.CHANGED_METADATA: "changed_metadata",
+    Fate.CHANGED_TEXT: "changed_text",
+    REMOVED: "removed",
+    ADDED: "added",
+    REASSIGNED: "reassigned",
+    RENAMED: "renamed",
+}
+# Worst first.
+_ORDER = (
+    REMOVED,
+    REASSIGNED,
+    Fate.CHANGED_TEXT,
+    Fate.CHANGED_METADATA,
+    Fate.CHANGED_ATTRIBUTES,
+    Fate.MOVED,
+    ADDED,
+)
+
+
+class Side(Struct):
+    """One release: the parts to read, their format, and the results."""
+
+    entry: Entry
+    format: Format
+    reader: Reader
+    version: str
+    shards: Sequence[Shard]
+    titles: Sequence[str]
+    left_out: Counter[str]
+    unread: Sequence[str]
+    reading: ReadOptions
+    parts: list[Part] = field(default_factory=list)
+    read: list[PartRead] = field(default_factory=list)
+
+    @property
+    def labels(self) -> list[Label]:
+        return [label for read in self.read for label in read.labels]
+
+    @property
+    def series(self) -> list[str]:
+        """The shards without the numbers of parts."""
+        return [_title(shard, whole=False) for shard in self.shards]
 
 
 def compare(
@@ -61,11 +144,11 @@ def compare(
     could not be finished; `LimitReached` is a subclass.
     """
     limits = limits.begun()
-    prepare(engine, jobs, "corpusfmt.comparison.reading", "corpusfmt.comparison.names")
+    prepare(engine, jobs, "corpusfmt.comparison.reading")
     with limited(limits) as planned:
         reading = ReadOptions(record_set, **fields)
-        before = side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
-        after = side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
+        before = _side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
+        after = _side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
     if reading != ReadOptions() and before.reading == after.reading == ReadOptions():
         raise UsageError(
             "the fields of both releases have fixed names: leave out --record-set, --text-field and the like"
@@ -75,12 +158,12 @@ def compare(
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         run = _Run(workers, Meter(limits, planned.read), progress, scratch)
         for name, side in (("old", before), ("new", after)):
-            side.parts = list(parts(side, on_bad_record, scratch, name))
+            side.parts = list(_parts(side, on_bad_record, scratch / name))
             sizes = [sum(shard.size for _, shard in part.shards) for part in side.parts]
             side.read = list(run.each(f"reading {name}", read_part, side.parts, sizes))
         same_shards = set(before.series) == set(after.series)
         joined = _joined(before, after, run, scratch, examples, same_shards=same_shards)
-        return summed(before, after, joined, same_shards=same_shards)
+        return _summed(before, after, joined, same_shards=same_shards)
 
 
 class _Run(Struct):
@@ -113,52 +196,178 @@ class _Run(Struct):
                     yield result
 
 
+def _side_at(
+    path: str, format_name: str, reading: ReadOptions, on_bad_record: OnBadRecord, *, follow_links: bool
+) -> Side:
+    """Return the parts of a release to read. Raises `UsageError` or `BadInput` if it cannot be compared."""
+    corpus = corpus_at(
+        path,
+        format_name,
+        reading,
+        to="compare",
+        stops=on_bad_record == "stop",
+        or_else=OR_SKIP,
+        follow_links=follow_links,
+    )
+    fmt, reader, plan, shards = corpus.format, corpus.reader, corpus.plan, corpus.shards
+    left_out = Losses("allow")
+    count_unread(reader, plan, left_out)
+    titles = [_title(shard, whole=True) for shard in shards]
+    unread = unread_files(corpus.entry, reader, plan)
+    return Side(corpus.entry, fmt, reader, plan.version, shards, titles, left_out.counts, unread, corpus.reading)
+
+
+def _title(shard: Shard, *, whole: bool) -> str:
+    """Return the name of a shard, independent of its format, with or without the number of its part."""
+    name = name_of(shard)
+    part = f"_part_{name.part}" if whole and name.part is not None else ""
+    return f"{name.folder}/{name.stem}{part}" if name.folder else f"{name.stem}{part}"
+
+
+def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[Part]:
+    """Yield the tasks that read a release: shards in order, with several small ones in one task."""
+    options = CheckOptions(version=side.version, reading=side.reading)
+    side_by_side = len({shard.corpus for shard in side.shards}) > 1
+    least = max(_BYTES_A_TASK, sum(shard.size for shard in side.shards) // _TASKS)
+    most_labels = min(_LABELS // min(_TASKS, len(side.shards)), _LABELS_OF_TASK)
+    most_shards = max(_SHARDS_A_TASK, len(side.shards) // _TASKS)
+    held: list[tuple[int, Shard]] = []
+    size = task = 0
+    for number, shard in enumerate(side.shards):
+        held.append((number, shard))
+        size += shard.size
+        if size >= least or len(held) >= most_shards or number == len(side.shards) - 1:
+            yield Part(side.format.name, options, tuple(held), task, most_labels, side_by_side, on_bad_record, folder)
+            held, size, task = [], 0, task + 1
+
+
 def _joined(old: Side, new: Side, run: _Run, scratch: Path, most_shown: int, *, same_shards: bool) -> Joined:
     """Return the outcome for all documents, matched by name and then by text."""
-    numbers = _Names()
-    old_places, new_places = (_places(side, numbers) for side in (old, new))
-    found = Joined()
-
-    def joins(old_runs: Sequence[Path], new_runs: Sequence[Path], left: Path) -> list[Join]:
-        wanted = ranges(bucket_sizes([*old_runs, *new_runs]))
-        step = -(-len(wanted) // _TASKS_OF_RANGES)
-        return [
+    numbers: dict[str, int] = {}
+    places = _places(old, numbers), _places(new, numbers)
+    joined = Joined()
+    runs = scratch / "old", scratch / "new"
+    for stage, function, columns in (("ids", join_names, COLUMNS), ("texts", join_texts, TEXT_COLUMNS)):
+        left = scratch / f"{stage}-old", scratch / f"{stage}-new"
+        count = min(max(-(-len(Runs(runs, columns)) // RANGE_ROWS), 1), _TASKS_OF_RANGES)
+        tasks = [
             Join(
-                old_runs,
-                new_runs,
-                wanted[start : start + step],
-                old_places,
-                new_places,
-                same_shards,
-                most_shown,
-                left.with_name(f"{left.name}-{start:07}-old"),
-                left.with_name(f"{left.name}-{start:07}-new"),
+                number, END * number // count, END * (number + 1) // count, *runs, left, places, same_shards, most_shown
             )
-            for start in range(0, len(wanted), step)
+            for number in range(count)
         ]
+        for result in run.each(f"comparing {stage}", function, tasks, [0] * count):
+            joined.add(result, most_shown)
+        runs = left
+    return joined
 
-    by_name = joins(old.runs, new.runs, scratch / "left")
-    for joined in run.each("comparing ids", join_names, by_name, [0] * len(by_name)):
-        found.add(joined, most_shown)
-    by_text = joins([task.left_old for task in by_name], [task.left_new for task in by_name], scratch / "none")
-    for joined in run.each("comparing texts", join_texts, by_text, [0] * len(by_text)):
-        found.add(joined, most_shown)
+
+def _places(side: Side, numbers: dict[str, int]) -> Places:
+    """Return the places of a release; `numbers` are those of names, equal in both releases."""
+
+    def number(name: str) -> int:
+        return numbers.setdefault(name, len(numbers) + 1) if name else 0
+
+    series = side.series
+    first = np.cumsum([0, *(len(read.labels) for read in side.read)], dtype=np.int64)
+    where = [number(f"/{series[label.shard]}") << SHARD_SHIFT | number(label.language) for label in side.labels]
+    return Places(first, np.array(where, np.int64))
+
+
+def _summed(old: Side, new: Side, joined: Joined, *, same_shards: bool) -> Comparison:
+    """Return the comparison of two releases after their documents were matched."""
+    counts = _Grouped(old, new)
+    for side in (old, new):
+        for label, count in enumerate(count for read in side.read for count in read.counts):
+            counts.add(side, label, "old" if side is old else "new", count)
+    for (kind, label), count in joined.counts.items():
+        counts.add(old if kind == REMOVED else new, label, _COUNTED[kind], count)
+    said_before, said = (stated(side.entry, _fields(side)) for side in (old, new))
+    changed = changes(said_before, said)
+    by_language, by_source, by_shard = (dict(sorted(group.items())) for group in counts.groups)
+    differ = (old.format, _files(old)) != (new.format, _files(new))
+    return Comparison(
+        _release(old),
+        _release(new),
+        counts.whole,
+        by_language,
+        by_source,
+        by_shard,
+        same_shards,
+        bump(said_before, said, counts.whole, changed, differ=differ),
+        list(_differences(old, new, joined)),
+        changed,
+        [f"{name}: {note}" for name, each in (("old", said_before), ("new", said)) for note in each.notes],
+    )
+
+
+class _Grouped:
+    """Counts of all documents, and by language, source and shard."""
+
+    def __init__(self, old: Side, new: Side) -> None:
+        self.whole = Counts()
+        self.groups: tuple[dict[str, Counts], dict[str, Counts], dict[str, Counts]] = ({}, {}, {})
+        self._names = {
+            id(side): [(label.language, label.source, side.titles[label.shard]) for label in side.labels]
+            for side in (old, new)
+        }
+
+    def add(self, side: Side, label: int, what: str, count: int) -> None:
+        """Count documents that have a label of a release."""
+        names = self._names[id(side)][label]
+        counted = (group.setdefault(name, Counts()) for group, name in zip(self.groups, names, strict=True))
+        for each in (self.whole, *counted):
+            setattr(each, what, getattr(each, what) + count)
+
+
+def _fields(side: Side) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for read in side.read:
+        for name, kinds in read.fields.items():
+            if name in found or len(found) < MOST_NAMES:
+                found.setdefault(name, set()).update(kinds)
     return found
 
 
-class _Names:
-    """Numbers for names, equal in both releases; 0 for none."""
-
-    def __init__(self) -> None:
-        self._known = {"": 0}
-
-    def numbers(self, names: Iterable[str]) -> Numbers:
-        """Return the number of each name."""
-        return np.array([self._known.setdefault(name, len(self._known)) for name in names], np.int64)
+def _files(side: Side) -> set[tuple[str, int]]:
+    return {(file.path, file.size) for shard in side.shards for file in shard.files.values()}
 
 
-def _places(side: Side, names: _Names) -> Places:
-    labels, series = side.labels, side.series
-    first = np.cumsum([0, *(len(read.labels) for read in side.read)], dtype=np.int64)
-    shards = names.numbers(f"/{series[label.shard]}" for label in labels)
-    return Places(first, shards << SHARD_SHIFT | names.numbers(label.language for label in labels))
+def _release(side: Side) -> Release:
+    left_out = side.left_out.copy()
+    for read in side.read:
+        left_out.update(read.left_out)
+    return Release(
+        side.entry.shown,
+        side.format.name,
+        side.version,
+        sum(sum(read.counts) for read in side.read),
+        len(side.shards),
+        sum(read.rejected for read in side.read),
+        sorted(path for read in side.read for path in read.cut),
+        dict(sorted(left_out.items())),
+        len(side.unread),
+        [finding for read in side.read for finding in read.findings][:MOST_FINDINGS],
+    )
+
+
+def _differences(old: Side, new: Side, joined: Joined) -> Iterator[Difference]:
+    names = {kind: name.replace("_", "-") for kind, name in _COUNTED.items()}
+    for kind in _ORDER:
+        for shown in joined.shown.get(kind, ()):
+            side, place = (old, shown.old) if shown.new is None else (new, shown.new)
+            assert place is not None
+            task, number = task_and_number(place)
+            identity = id_of(side.parts[task], number)
+            yield Difference(names[kind], identity, _place(old, shown.old), _place(new, shown.new))
+
+
+def _place(side: Side, place: int | None) -> str | None:
+    """Return the file of a document, and its number among the readable documents of that file, from 1."""
+    if place is None:
+        return None
+    task, number = task_and_number(place)
+    first_rows = side.read[task].first_rows
+    shard = max(index for index, first in enumerate(first_rows) if first <= number)
+    path = path_of(side.parts[task].shards[shard][1])
+    return f"{path}#{number - first_rows[shard] + 1}"

@@ -17,9 +17,10 @@ from corpusfmt.conversion.stages import Converted, DirectTask, IdentifyTask, ide
 from corpusfmt.engine.stages import StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import removed_as_damaged
-from corpusfmt.io.keys import Batch, damaged_runs, repeated_in_batches
+from corpusfmt.io.keys import Batch, repeated_in_batches
 from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.runs import damaged_runs
 from corpusfmt.model import BadInput
 
 

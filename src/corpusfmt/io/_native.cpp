@@ -442,7 +442,7 @@ PyMethodDef kMethods[] = {
     {"split_at_empty_lines", guarded<split_at_empty_lines>, METH_O, "split_at_empty_lines(data) -> what is between them, each with its number of lines, or None."},
     {"double_encoding_at", guarded<double_encoding_at>, METH_VARARGS,
      "double_encoding_at(data, start, escaped) -> the first place where text may have been encoded twice, or -1."},
-    {"sorted_columns", guarded<sorted_columns>, METH_VARARGS, "sorted_columns(columns, width) -> the columns and numbers of rows, see `io.sorting`."},
+    {"sorted_columns", guarded<sorted_columns>, METH_VARARGS, "sorted_columns(columns, width) -> the columns and numbers of rows, see `io.runs`."},
     {nullptr, nullptr, 0, nullptr},
 };
 

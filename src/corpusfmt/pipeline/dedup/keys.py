@@ -11,7 +11,7 @@ from typing import NamedTuple
 import xxhash
 
 from corpusfmt.io.containers import Section
-from corpusfmt.io.sorting import sorted_columns
+from corpusfmt.io.runs import sorted_columns
 from corpusfmt.pipeline.hot import KeyedLineSet, LineSet
 from corpusfmt.pipeline.recipe import HashName
 
