@@ -26,7 +26,17 @@ from website.pages import REPOSITORY
 
 _HERE = Path(__file__).parent / "browser"
 #: What checks of one file import. NumPy and isal have no wheels for WebAssembly; zstd is in the standard library there.
-_WHEELS = ("cachetools", "frozendict", "msgspec", "publicsuffixlist", "pyld", "pyparsing", "rdflib", "xxhash")
+_WHEELS = (
+    "cachetools",
+    "frozendict",
+    "msgspec",
+    "publicsuffixlist",
+    "pyld",
+    "pyparsing",
+    "python-jsonpath",
+    "rdflib",
+    "xxhash",
+)
 #: Descriptions that are checked before the memory is copied, so that the page has what checks need.
 _SAMPLES = tuple(
     REPOSITORY / "tests/fixtures/croissant" / name / "input.json"

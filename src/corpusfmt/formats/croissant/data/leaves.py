@@ -27,7 +27,6 @@ from corpusfmt.formats.croissant.data.casts import (
 from corpusfmt.formats.croissant.data.patterns import Patterns
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Resource, Transform, View
-from corpusfmt.formats.croissant.model.jsonpath import PathFault, parse_path, select
 from corpusfmt.formats.croissant.model.values import compiled
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.text import JsonFault, NumberFault
@@ -163,6 +162,8 @@ def _check(each: View, kind: str, name: str) -> None:
 
 
 def _path(view: View, text: str) -> list[Any]:
+    from corpusfmt.formats.croissant.model.jsonpath import PathFault, parse_path  # noqa: PLC0415 - few descriptions have one
+
     try:
         return parse_path(text)
     except PathFault as fault:
@@ -242,8 +243,10 @@ def _split(_transform: Transform, separator: str) -> Step:
 
 
 def _query(transform: Transform, text: str, by_item: bool) -> Step:
+    from corpusfmt.formats.croissant.model.jsonpath import select  # noqa: PLC0415 - few descriptions have one
+
     steps = _path(transform, text)
-    by_item = by_item and bool(steps) and steps[0].kind == "name" and not steps[0].deep
+    by_item = by_item and bool(steps) and isinstance(steps[0].value, str)
 
     def selected(tree: Any) -> Any:
         if by_item and isinstance(tree, list):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -26,10 +26,8 @@ from corpusfmt.formats.croissant.data.batches import (
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened, decompressed, split_codec
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_RAGGED_COLUMNS
-from corpusfmt.formats.croissant.data.jsonstream import Elements
 from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
 from corpusfmt.formats.croissant.model.graph import FileObject, Resource
-from corpusfmt.formats.croissant.model.jsonpath import Step, parse_path, select
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
@@ -38,11 +36,13 @@ from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.parquet import MOST_ROWS, Table, values_in
 from corpusfmt.model import Fault, Location, Problem
 
+if TYPE_CHECKING:
+    from corpusfmt.formats.croissant.model.jsonpath import Step
+
 T = TypeVar("T")
 
-#: Of a larger JSON document, the elements of one array are read.
+#: A larger JSON document is not read: its values would take ten times as much memory.
 MAX_JSON = 32 * 1024 * 1024
-MOST_ELEMENT = 32 * 1024 * 1024
 #: The content of a file is one value, which must fit in memory.
 MAX_CONTENT = MAX_LINE_BYTES
 
@@ -226,7 +226,7 @@ def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
     """Return a function that reads a take's value from a record, or returns `absent`."""
     if take.kind == "column":
         return lambda value: value.get(take.name, absent) if isinstance(value, dict) else absent
-    steps = parse_path(take.name)
+    steps = _steps_of(take)
     if take.kind == "jsonPath" and _first_of_several(steps) == len(steps):
         return lambda value: _at(value, steps, absent)
     return lambda value: _within(value, steps, take, absent)
@@ -236,7 +236,7 @@ def _at(value: Any, steps: list[Step], absent: object) -> Any:
     """Return what a path of names and indices selects: like `select`, but faster."""
     for step in steps:
         where: Any = step.value
-        if step.kind == "name":
+        if isinstance(where, str):
             if not isinstance(value, dict) or where not in value:
                 return absent
         elif not isinstance(value, list) or not -len(value) <= where < len(value):
@@ -258,11 +258,7 @@ def _within(record: Any, steps: list[Step], take: Take, absent: object = _ABSENT
 
 def _first_of_several(steps: list[Step]) -> int:
     """Return the index of the first step that may select several things."""
-    return next((index for index, step in enumerate(steps) if _selects_several(step)), len(steps))
-
-
-def _selects_several(step: Step) -> bool:
-    return step.deep or step.kind not in ("name", "index")
+    return next((index for index, step in enumerate(steps) if step.value is None), len(steps))
 
 
 # --- JSON documents ---
@@ -270,12 +266,11 @@ def _selects_several(step: Step) -> bool:
 
 def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     data = bytearray()
-    chunks = opened.contents
-    for chunk in chunks:
+    for chunk in opened.contents:
         data += chunk
         if len(data) > MAX_JSON:
-            yield from _streamed(opened, chain([bytes(data)], chunks), takes)
-            return
+            reason = f"`{opened.path}` exceeds {MAX_JSON:,} bytes, and JSON is read whole: write JSON Lines"
+            raise NotRead(reason, opened.path)
     text = ""
     try:
         text, _ = decode(bytes(data))
@@ -304,70 +299,6 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     yield Batch(opened.path, count or 0, whole, faults=[*nowhere(opened.path, unseen, names)])
 
 
-def _streamed(opened: Opened, chunks: Iterator[bytes], takes: Sequence[Take]) -> Iterator[Batch]:
-    """Yield the elements of the one array that all takes lead to, for documents too large for memory."""
-    names = {_array_of(take) for take in takes}
-    array = next(iter(names)) if len(names) == 1 else None
-    if array is None:
-        reason = (
-            f"`{opened.path}` exceeds {MAX_JSON:,} bytes, and only one array of such JSON is read: `$.a[*].b`, `$[*]`"
-        )
-        raise NotRead(reason, opened.path)
-    elements = Elements(opened.path, chunks, array, MOST_ELEMENT)
-    getters = [_of_element(take, len(array) + 1) for take in takes]
-    unseen, first = set(takes), 0
-    shown: dict[str, None] = {}
-    for some in in_groups(elements):
-        group = [each for each in some if takes[0].kind != "column" or isinstance(each, dict)]
-        columns = {take: list(map(getter, group)) for take, getter in zip(takes, getters, strict=True)}
-        unseen -= {take for take, values in columns.items() if any(each is not _ABSENT for each in values)}
-        for each in group[: NAMES_SHOWN if unseen else 0]:
-            shown.update(dict.fromkeys(each if isinstance(each, dict) else ()))
-        whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
-        yield Batch(opened.path, len(group), whole, first=first)
-        first += len(group)
-    if unseen and (first or not elements.found):
-        lost = sorted(unseen, key=lambda take: (take.kind == "jsonPaths", takes.index(take)))
-        faults: list[Trouble] = [*nowhere(opened.path, lost, list(shown))]
-        yield Batch(opened.path, 0, {take: [] for take in takes}, faults=faults)
-
-
-def _array_of(take: Take) -> tuple[str, ...] | None:
-    """Return the names that lead to the array which a path takes an element of for each record; None for other paths."""
-    if take.kind == "column":
-        return ()
-    steps = parse_path(take.name)
-    several = _first_of_several(steps)
-    head, rest = steps[:several], steps[several + 1 :]
-    names = tuple(step.value for step in head if isinstance(step.value, str))
-    is_array = several < len(steps) and steps[several].kind == "all" and not steps[several].deep
-    is_one = take.kind == "jsonPaths" or not any(map(_selects_several, rest))
-    return names if is_array and is_one and len(names) == len(head) else None
-
-
-def _of_element(take: Take, passed: int) -> Callable[[Any], Any]:
-    if take.kind == "column":
-        return lambda element: element.get(take.name, _ABSENT)
-    rest = parse_path(take.name)[passed:]
-    if not rest:
-        return lambda element: element
-    return lambda element: _within(element, rest, take)
-
-
-def in_groups(elements: Iterable[tuple[Any, int]]) -> Iterator[list[Any]]:
-    """Yield elements, which come with their sizes, in groups that fit in memory."""
-    group: list[Any] = []
-    held = 0
-    for each, size in elements:
-        group.append(each)
-        held += size
-        if len(group) >= BATCH_ROWS or held > BATCH_BYTES:
-            yield group
-            group, held = [], 0
-    if group:
-        yield group
-
-
 def _objects(tree: Any) -> list[dict[str, Any]]:
     return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
 
@@ -388,7 +319,7 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
 
     If no other field determines the number of records, the first step that selects several things selects them.
     """
-    steps = parse_path(take.name)
+    steps = _steps_of(take)
     cuts = range(len(steps) + 1) if count is not None else [min(_first_of_several(steps) + 1, len(steps))]
     for cut in cuts:
         records = _selected(tree, steps[:cut], take)
@@ -408,8 +339,8 @@ def _list_of(values: list[Any]) -> list[Any]:
 def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
     """Return a value for each record; the steps after the last one that selects several things select it."""
     if take.kind == "jsonPath":
-        steps = parse_path(take.name)
-        cut = 1 + max((index for index, step in enumerate(steps) if _selects_several(step)), default=-1)
+        steps = _steps_of(take)
+        cut = 1 + max((index for index, step in enumerate(steps) if step.value is None), default=-1)
         records = _selected(tree, steps[:cut], take)
         return [_within(record, steps[cut:], take) for record in records] if steps[cut:] else records
     rows = _objects(tree)
@@ -420,12 +351,20 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
 
 def _leads_nowhere(tree: Any, take: Take) -> bool:
     """Return whether a path selects nothing because its names do not exist, not because a list is empty."""
-    steps = parse_path(take.name)
+    steps = _steps_of(take)
     several = _first_of_several(steps)
-    return steps[several].deep if _selected(tree, steps[:several], take) else True
+    return steps[several].is_deep if _selected(tree, steps[:several], take) else True
+
+
+def _steps_of(take: Take) -> list[Step]:
+    from corpusfmt.formats.croissant.model.jsonpath import parse_path  # noqa: PLC0415 - few descriptions have one
+
+    return parse_path(take.name)
 
 
 def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
+    from corpusfmt.formats.croissant.model.jsonpath import select  # noqa: PLC0415 - few descriptions have one
+
     values = select(tree, steps)
     if values is None:
         raise NotRead(

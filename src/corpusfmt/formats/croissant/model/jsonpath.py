@@ -1,170 +1,84 @@
-"""Internal: JSON paths of RFC 9535: parsed, so that a wrong one is reported and a right one can be followed.
+"""Internal: JSON paths of RFC 9535, by python-jsonpath, within a budget of values.
 
 Published descriptions also have Goessner's paths, from before the RFC: without `$`, with `-` and other characters in names,
-with names in brackets that are not quoted. They are read as they are meant. A filter that the RFC does not know is kept as
-its text: the path has no fault, and is not followed.
+with names in brackets that are not quoted. They are read as they are meant. A filter that the RFC does not know, or one with
+`match` or `search`, whose patterns may take forever, is not followed; the path has no fault.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Any
-from typing import Literal as OneOf
 
+from jsonpath import JSONPath, JSONPathEnvironment, JSONPathError, JSONPathMatch, NodeList
+from jsonpath.filter import UNDEFINED, BaseExpression, RelativeFilterQuery, RootFilterQuery
+from jsonpath.function_extensions import ExpressionType, FilterFunction
+from jsonpath.lex import Lexer
+from jsonpath.parse import Parser
+from jsonpath.segments import JSONPathChildSegment, JSONPathSegment
+from jsonpath.stream import TokenStream
+from jsonpath.token import TOKEN_EOF, TOKEN_ROOT, TOKEN_SELF
 from msgspec import Struct
 
-_NAME = re.compile(r"[^\s.\[\]()'\"*,:?@$]+")
-# Letters, digits, `_` and all beyond ASCII; a class that names those compiles a hundred times as slowly.
-_SHORTHAND = re.compile(r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*")
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"", re.DOTALL)
-_NUMBER = r"(?:0|-?[1-9][0-9]{0,15})"
-_INDEX = re.compile(rf"{_NUMBER}(?![0-9])")
-_SLICE = re.compile(rf"({_NUMBER}?)[ \t\n\r]*:[ \t\n\r]*({_NUMBER}?)(?:[ \t\n\r]*:[ \t\n\r]*({_NUMBER}?))?")
-_BLANK = re.compile(r"[ \t\n\r]*")
+from corpusfmt.io.text import MAX_DEPTH
+
+_QUOTED = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\""
+_NAME = r"[^\s.\[\]()'\"*,:?@$]++"
+# Names after a dot, and names in brackets without quotes.
+_OLD = re.compile(rf"\.(\.?)({_NAME}|{_QUOTED})|(?<=[\[,])\s*+(?!-?\d)({_NAME})(?=\s*[\],])|{_QUOTED}", re.DOTALL)
+_FILTER = re.compile(rf"\[\s*+[?(]|{_QUOTED}", re.DOTALL)
+_BRACKET = re.compile(rf"[\[(]|[\])]|{_QUOTED}", re.DOTALL)
+# The patterns of RFC 9485 without groups and categories; `^` and `$` are anchors, as authors mean them.
+_PIECE = re.compile(
+    r"([^][\\.*+?(){}|^$]|\.|\\[][()*+.?\\^nrt{|}-]|\[\^?(?:[^][\\&|~-]|\\[][()*+.?\\^nrt{|}-]|-(?!-))+\])"
+    r"([*+?]|\{\d{1,2}(?:,\d{0,2})?\})?"
+)
+_PATTERN = re.compile(rf"(\^?)((?:{_PIECE.pattern}|\|)*+)(\$?)")
+_MOST_PATTERN = 1000
+_FAULTS = (JSONPathError, ArithmeticError, ValueError)
+_QUOTES = ("'", '"')
+_MOST_CHARACTERS = 10_000
 _MOST_STEPS = 200
 _MOST_VALUES = 5_000_000
-# Beyond this, JSON's numbers are not exact.
-_MOST_INDEX = (1 << 53) - 1
-
-StepKind = OneOf["name", "index", "slice", "all", "filter", "union"]
-
-
-class Budget:
-    """How many values may still be passed."""
-
-    def __init__(self, left: int) -> None:
-        self.left = left
-
-    def spend(self, values: int) -> None:
-        """Raise `TooMany` where no value may be passed any more."""
-        self.left -= values
-        if self.left <= 0:
-            raise TooMany
-
-
-class TooMany(Exception):
-    """A path passes more values than one may."""
-
-
-#: What a filter asks of a value, of the document that the value is in, within a budget.
-Test = Callable[[Any, Any, Budget], bool]
-
-
-class Filter(Struct, frozen=True):
-    """A parsed filter: its test, and the number of values of any kind that one test looks at."""
-
-    test: Test
-    size: int
-
-
-class Step(Struct, frozen=True):
-    """One step of a path. `deep` steps (`..`) apply to everything below; a union's value is its parts.
-
-    The value of a filter that is not followed here is its text; None is that of a slice that selects nothing.
-    """
-
-    kind: StepKind
-    value: str | int | slice | tuple[Step, ...] | Filter | None = None
-    deep: bool = False
 
 
 class PathFault(ValueError):
     """The path is not a JSON path."""
 
 
+class _TooMany(Exception):
+    """A path passes more values than one may, or has a filter that is not followed."""
+
+
+class Step(Struct, frozen=True):
+    """One step of a path; `value` is the name or index that it selects, None if it may select several things."""
+
+    segment: JSONPathSegment
+    value: str | int | None
+    is_deep: bool
+
+
 def parse_path(text: str) -> list[Step]:
     """Return the steps of a path. Raises `PathFault`."""
     if not text.strip():
         raise PathFault("empty")
-    steps, position = steps_at(text, 1 if text.startswith("$") else 0, may_begin=not text.startswith("$"))
-    if position < len(text):
-        raise PathFault(f"`{text[position]}` at character {position + 1}")
-    return steps
-
-
-def steps_at(text: str, position: int, *, may_begin: bool = False, strict: bool = False) -> tuple[list[Step], int]:
-    """Return the steps from a place in a text on, and where they end; `may_begin` allows a name without a dot before it.
-
-    `strict` steps are those of the RFC alone. Raises `PathFault`.
-    """
-    steps: list[Step] = []
-    while position < len(text):
-        start = space(text, position)
-        if len(steps) >= _MOST_STEPS:
-            raise PathFault(f"more than {_MOST_STEPS} steps")
-        deep = text.startswith("..", start)
-        if text[start : start + 1] == "[" and not deep:
-            step, position = _bracket(text, start)
-        elif deep and text[start + 2 : start + 3] == "[":
-            step, position = _bracket(text, start + 2)
-        elif deep or text[start : start + 1] == ".":
-            step, position = _plain(text, start + 1 + deep, strict=strict)
-        elif may_begin and not steps and start == position:
-            step, position = _plain(text, start, strict=strict)
-        else:
-            break
-        steps.append(Step(step.kind, step.value, deep))
-    return steps, position
-
-
-def select(value: Any, steps: list[Step]) -> list[Any] | None:
-    """Return what a path selects, in document order.
-
-    None for a path that is not followed: one with a filter that RFC 9535 does not have, or that passes more than five
-    million values.
-    """
+    if len(text) > _MOST_CHARACTERS:
+        raise PathFault(f"more than {_MOST_CHARACTERS:,} characters")
+    environment = _Environment()
+    start = "" if text.startswith("$") else "$" if text.startswith(("[", ".")) else "$."
     try:
-        return selected([value], steps, value, Budget(_MOST_VALUES))
-    except TooMany:
-        return None
-
-
-def selected(found: list[Any], steps: Iterable[Step], root: Any, budget: Budget) -> list[Any]:
-    """Return what steps select from some values of a document. Raises `TooMany`."""
-    for step in steps:
-        nodes = (below for each in found for below in _below(each)) if step.deep else iter(found)
-        passed = list(islice(nodes, budget.left))
-        budget.spend(len(passed))
-        children = (child for node in passed for child in _children(node, step, root, budget))
-        found = list(islice(children, budget.left))
-        budget.spend(len(found))
-    return found
-
-
-def _below(value: Any) -> Iterator[Any]:
-    pending = [value]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(reversed(list(_inside(node))))
-
-
-def _children(node: Any, step: Step, root: Any, budget: Budget) -> Iterator[Any]:
-    if step.kind == "union" and isinstance(step.value, tuple):
-        for part in step.value:
-            yield from _children(node, part, root, budget)
-    elif step.kind == "all":
-        yield from _inside(node)
-    elif step.kind == "filter":
-        if not isinstance(step.value, Filter):
-            raise TooMany
-        for each in _inside(node):
-            budget.spend(step.value.size)
-            if step.value.test(each, root, budget):
-                yield each
-    elif step.kind == "name" and isinstance(node, dict) and step.value in node:
-        yield node[step.value]
-    elif isinstance(node, list) and isinstance(step.value, slice):
-        yield from node[step.value]
-    elif step.kind == "index" and isinstance(node, list) and isinstance(step.value, int):
-        yield from node[step.value : step.value + 1 or None]
-
-
-def _inside(node: Any) -> Iterable[Any]:
-    return node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        path = environment.compile(start + text)
+    except _FAULTS as error:
+        try:
+            path = environment.compile(_modern(start + text, environment))
+        except _FAULTS:
+            raise PathFault(_said(error, len(start))) from None
+    assert isinstance(path, JSONPath)
+    if len(path.segments) > _MOST_STEPS:
+        raise PathFault(f"more than {_MOST_STEPS} steps")
+    return list(map(_step, path.segments))
 
 
 def jsonpath_fault(text: str) -> str | None:
@@ -176,120 +90,207 @@ def jsonpath_fault(text: str) -> str | None:
     return None
 
 
-def _plain(text: str, position: int, *, strict: bool) -> tuple[Step, int]:
-    if text[position : position + 1] == "*":
-        return Step("all"), position + 1
-    quoted = None if strict else _QUOTED.match(text, position)
-    if quoted is not None:
-        return Step("name", text_of(quoted.group())), quoted.end()
-    name = (_SHORTHAND if strict else _NAME).match(text, position)
-    if name is None:
-        raise PathFault(f"{_seen(text, position)} at character {position + 1}, expected a name")
-    return Step("name", name.group()), name.end()
+def select(value: Any, steps: list[Step]) -> list[Any] | None:
+    """Return what a path selects, in document order.
 
-
-def _seen(text: str, position: int) -> str:
-    return f"`{text[position]}`" if position < len(text) else "the end"
-
-
-def _bracket(text: str, start: int) -> tuple[Step, int]:
-    position = space(text, start + 1)
-    if text.startswith("(", position):
-        return _unknown_filter(text, start)
-    parts: list[Step] = []
-    while True:
-        part, position = (
-            _filter(text, start, position) if text[position : position + 1] == "?" else _selector(text, position)
-        )
-        if part.kind == "filter" and isinstance(part.value, str):
-            return part, position
-        parts.append(part)
-        position = space(text, position)
-        if text[position : position + 1] == "]":
-            return (parts[0] if len(parts) == 1 else Step("union", tuple(parts))), position + 1
-        if text[position : position + 1] != ",":
-            raise PathFault(f"`[` at character {start + 1} is not closed")
-        position = space(text, position + 1)
-
-
-def _selector(text: str, position: int) -> tuple[Step, int]:
-    if text[position : position + 1] == "*":
-        return Step("all"), position + 1
-    quoted = _QUOTED.match(text, position)
-    if quoted is not None:
-        return Step("name", text_of(quoted.group())), quoted.end()
-    span = _SLICE.match(text, position)
-    if span is not None:
-        first, last, step = (_bound(part) if part else None for part in span.groups())
-        return Step("slice", None if step == 0 else slice(first, last, step)), span.end()
-    index = _INDEX.match(text, position)
-    if index is not None:
-        return Step("index", _bound(index.group())), index.end()
-    name = _NAME.match(text, position)
-    if name is not None and not re.match(r"-?\d", name.group()):
-        return Step("name", name.group()), name.end()
-    raise PathFault(f"{_seen(text, position)} at character {position + 1}, expected a selector")
-
-
-def _bound(text: str) -> int:
-    number = int(text)
-    if abs(number) > _MOST_INDEX:
-        raise PathFault(f"`{text}` is beyond what JSON counts exactly")
-    return number
-
-
-def _filter(text: str, start: int, position: int) -> tuple[Step, int]:
-    from corpusfmt.formats.croissant.model.filters import FilterFault, filter_at  # noqa: PLC0415 - few paths have one
-
+    None for a path that is not followed: one with a filter that RFC 9535 does not have, or with a pattern, or that passes
+    more than five million values.
+    """
+    if not steps:
+        return [value]
+    environment = steps[0].segment.env
+    assert isinstance(environment, _Environment)
+    if not environment.is_followed:
+        return None
+    environment.left = _MOST_VALUES
     try:
-        found, end = filter_at(text, position + 1)
-    except (FilterFault, PathFault):
-        return _unknown_filter(text, start)
-    if text[space(text, end) : space(text, end) + 1] not in (",", "]"):
-        return _unknown_filter(text, start)
-    return Step("filter", found), end
+        return _selected(environment, [step.segment for step in steps], value)
+    except (_TooMany, RecursionError):
+        return None
 
 
-def _unknown_filter(text: str, start: int) -> tuple[Step, int]:
-    """Read `[?(…)]` or `[(…)]` to its end: brackets and quotes must balance; what else they say, dialects differ in."""
-    position = start
-    closing: list[str] = []
-    while position < len(text):
-        quoted = _QUOTED.match(text, position)
-        if quoted is not None:
-            position = quoted.end()
-            continue
-        character = text[position]
-        if character in "[(":
-            closing.append("]" if character == "[" else ")")
-        elif character in "])":
-            if closing.pop() != character:
+def _selected(environment: _Environment, segments: Iterable[JSONPathSegment], root: Any) -> list[Any]:
+    values = [root]
+    for segment in segments:
+        values = [node.obj for node in segment.resolve(_Node(environment, value, root) for value in values)]
+    return values
+
+
+def _step(segment: JSONPathSegment) -> Step:
+    is_deep = not isinstance(segment, JSONPathChildSegment)
+    selector = segment.selectors[0] if not is_deep and len(segment.selectors) == 1 else None
+    value = getattr(selector, "name", getattr(selector, "index", None))
+    return Step(segment, value, is_deep)
+
+
+def _said(error: Exception, added: int) -> str:
+    token = getattr(error, "token", None)
+    if token is None:
+        return str(error) if isinstance(error, JSONPathError) else "a number is out of range"
+    at = "the end" if token.kind == TOKEN_EOF else f"character {token.index + 1 - added}"
+    return f"{error.args[0]} at {at}"
+
+
+def _modern(text: str, environment: _Environment) -> str:
+    """Return a path of Goessner's in the spelling of the RFC; a filter that is not one of the RFC's is left out."""
+    parts: list[str] = []
+    position = 0
+    for match in _FILTER.finditer(text):
+        if match[0][0] == "[" and match.start() >= position:
+            end = _end_of_brackets(text, match.start())
+            parts.append(_OLD.sub(_quoted, text[position : match.start()]))
+            condition = text[match.start() : end]
+            try:
+                environment.compile(f"${condition}")
+            except _FAULTS:
+                condition = "[*]"
+                environment.is_followed = False
+            parts.append(condition)
+            position = end
+    return "".join([*parts, _OLD.sub(_quoted, text[position:])])
+
+
+def _quoted(match: re.Match[str]) -> str:
+    dot, member, bare = match.groups()
+    if member is not None:
+        return f"{'..' if dot else ''}[{member if member[0] in _QUOTES else json.dumps(member)}]"
+    return json.dumps(bare) if bare is not None else match[0]
+
+
+def _end_of_brackets(text: str, start: int) -> int:
+    expected: list[str] = []
+    for match in _BRACKET.finditer(text, start):
+        if match[0] in "[(":
+            expected.append("]" if match[0] == "[" else ")")
+        elif match[0] in "])":
+            if expected.pop() != match[0]:
                 break
-            if not closing:
-                return Step("filter", text[start + 1 : position].strip()), position + 1
-        position += 1
-    raise PathFault(f"the filter at character {start + 1} is not closed")
+            if not expected:
+                return match.end()
+    raise ValueError("not closed")
 
 
-def text_of(quoted: str) -> str:
-    """Return the text of a string in quotes of either kind. Raises `PathFault`."""
-    inside = quoted[1:-1]
-    if quoted[0] == "'":
-        inside = re.sub(
-            r'\\.|"',
-            lambda found: {"\\'": "'", '"': '\\"', '\\"': "\\x"}.get(found[0], found[0]),
-            inside,
-            flags=re.DOTALL,
-        )
-    try:
-        text = str(json.loads(f'"{inside}"'))
-        text.encode()
-    except ValueError:
-        raise PathFault(f"`{quoted[:40]}` is not a string of JSON") from None
-    return text
+class _Node(JSONPathMatch):
+    """A value on the way, without its path and children, which nobody asks for."""
+
+    __slots__ = ("environment",)
+
+    def __init__(self, environment: _Environment, value: Any, root: Any) -> None:
+        environment.spend()
+        self.environment = environment
+        self.obj = value
+        self.root = root
+
+    def new_child(self, obj: object, _key: int | str) -> _Node:
+        return _Node(self.environment, obj, self.root)
+
+    def add_child(self, *_children: JSONPathMatch) -> None:
+        pass
+
+    def filter_context(self) -> dict[str, Any]:
+        return {}
 
 
-def space(text: str, position: int) -> int:
-    """Return where something other than white space begins."""
-    found = _BLANK.match(text, position)
-    return found.end() if found is not None else position
+class _Path(JSONPath):
+    """A path in a filter."""
+
+    def finditer(self, data: Any, **_options: Any) -> Iterable[JSONPathMatch]:
+        assert isinstance(self.env, _Environment)
+        return [_Node(self.env, value, data) for value in _selected(self.env, self.segments, data)]
+
+
+class _FromValue(RelativeFilterQuery):
+    def evaluate(self, context: Any) -> object:
+        return NodeList(self.path.finditer(context.current))
+
+
+class _Lexer(Lexer):
+    # Letters, digits, `_` and all beyond ASCII; a class that names those compiles a hundred times as slowly.
+    key_pattern = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
+
+
+class _Parser(Parser):
+    def parse_absolute_query(self, stream: TokenStream) -> BaseExpression:
+        stream.eat(TOKEN_ROOT)
+        return RootFilterQuery(_Path(env=self.env, segments=self.parse_query(stream)))
+
+    def parse_relative_query(self, stream: TokenStream) -> BaseExpression:
+        stream.eat(TOKEN_SELF)
+        return _FromValue(_Path(env=self.env, segments=self.parse_query(stream)))
+
+
+class _Match(FilterFunction):
+    """`match` and `search` of a pattern without groups, whose worst case is counted; others are not followed."""
+
+    arg_types = [ExpressionType.VALUE, ExpressionType.VALUE]  # noqa: RUF012 - as in the library
+    return_type = ExpressionType.LOGICAL
+
+    def __init__(self, environment: _Environment, *, anywhere: bool) -> None:
+        self._environment = environment
+        self._anywhere = anywhere
+
+    def __call__(self, text: object, pattern: object) -> bool:
+        if not isinstance(text, str) or not isinstance(pattern, str):
+            return False
+        found = _PATTERN.fullmatch(pattern) if len(pattern) <= _MOST_PATTERN else None
+        if found is None:
+            raise _TooMany
+        repeated = sum(match[2] is not None for match in _PIECE.finditer(pattern))
+        # A step of the matcher takes a hundredth of the time of a value.
+        self._environment.spend(5 * len(pattern) + (len(text) + 2) ** (repeated + self._anywhere) // 100)
+        # `.` is no end of a line.
+        body = _PIECE.sub(lambda match: f"[^\\n\\r]{match[2] or ''}" if match[1] == "." else match[0], found[2])
+        try:
+            expression = re.compile(f"{found[1]}(?:{body}){found[5]}".replace("$", r"\Z"))
+        except re.error:
+            return False
+        return (expression.search(text) if self._anywhere else expression.fullmatch(text)) is not None
+
+
+class _Environment(JSONPathEnvironment):
+    """The syntax of the RFC. What its functions and comparisons visit is counted, too."""
+
+    lexer_class = _Lexer
+    parser_class = _Parser
+    max_recursion_depth = MAX_DEPTH + 1
+
+    def __init__(self) -> None:
+        super().__init__(strict=True)
+        self.left = 0
+        self.is_followed = True
+
+    def setup_function_extensions(self) -> None:
+        super().setup_function_extensions()
+        self.function_extensions["match"] = _Match(self, anywhere=False)
+        self.function_extensions["search"] = _Match(self, anywhere=True)
+
+    def spend(self, values: int = 1) -> None:
+        """Raise `_TooMany` if no value may be visited any more."""
+        self.left -= values
+        if self.left <= 0:
+            raise _TooMany
+
+    def is_truthy(self, obj: object) -> bool:
+        self.spend()
+        return super().is_truthy(obj)
+
+    def compare(self, left: object, operator: str, right: object) -> bool:
+        self.spend()
+        return super().compare(left, operator, right)
+
+    def _eq(self, left: object, right: object) -> bool:
+        pending = [(UNDEFINED if left == [] and isinstance(left, NodeList) else left,
+                    UNDEFINED if right == [] and isinstance(right, NodeList) else right)]  # fmt: skip
+        while pending:
+            self.spend()
+            one, other = pending.pop()
+            if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+                pending.extend((value, other[name]) for name, value in one.items())
+            elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+                pending.extend(zip(one, other, strict=True))
+            elif isinstance(one, dict | list) or one != other or isinstance(one, bool) is not isinstance(other, bool):
+                return False
+        return True
+
+    def _lt(self, left: object, right: object) -> bool:
+        return not isinstance(left, bool) and not isinstance(right, bool) and super()._lt(left, right)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet
-from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault
 from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES, BOUNDING_BOX_FORMATS
 from corpusfmt.formats.croissant.repairs.dataset import typed
@@ -106,9 +105,11 @@ def _column_of_its_name(draft: Draft, pointer: str, finding: Finding) -> Iterato
 
 
 @repairs("CRO412", safe=False)
-def _closed_path(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
+def _closed_path(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+    from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault  # noqa: PLC0415 - few descriptions have one
+
     written = draft.at(pointer)
-    if "is not closed" in finding.message and isinstance(written, str) and jsonpath_fault(f"{written}]") is None:
+    if isinstance(written, str) and jsonpath_fault(f"{written}]") is None:
         yield draft.replace(pointer, f"{written}]")
 
 

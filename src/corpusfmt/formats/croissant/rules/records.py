@@ -22,7 +22,6 @@ from corpusfmt.formats.croissant.model.graph import (
     reference_id,
     rings,
 )
-from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, local_name, short
 from corpusfmt.formats.croissant.model.shapes import TRANSFORM
 from corpusfmt.formats.croissant.model.values import compiled
@@ -282,6 +281,8 @@ def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
     Fix: correct the path; filters such as `$[?(@.a > 1)]` are allowed.
     """
     for literal in selection.texts("cr:jsonPath"):
+        from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault  # noqa: PLC0415 - few descriptions have one
+
         fault = jsonpath_fault(literal.value)
         if fault is not None:
             message = f"{selection.title}: `{clip(literal.value)}` is not a JSON path: {fault}"

@@ -6,17 +6,15 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import time
 from functools import partial
-from itertools import chain, groupby, islice
-from operator import itemgetter
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, NotRead, Take
+from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Take
 from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of, shifted
 from corpusfmt.formats.croissant.data.files import Opened, split_codec
-from corpusfmt.formats.croissant.data.jsonstream import Elements
-from corpusfmt.formats.croissant.data.rows import MOST_ELEMENT, in_groups
+from corpusfmt.formats.croissant.data.rows import MAX_JSON
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys
 from corpusfmt.formats.general import bad_json
@@ -28,10 +26,6 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location
 from corpusfmt.wording import clipped
 
-#: Of a larger JSON document, the elements of lists are read one by one.
-MOST_JSON = 32 * 1024 * 1024
-# Far more than anyone writes into one document.
-_MOST_TABLES = 1000
 _MOST_COLUMNS = 5000
 # The compression that mlcroissant 1.1.1 reads.
 _READ_BY_ALL = ("plain", "gzip")
@@ -281,11 +275,10 @@ class _Columns:
 
 def _json(opened: Opened, keys: Keys) -> list[Rows]:
     data = bytearray()
-    contents = opened.contents
-    for chunk in contents:
+    for chunk in opened.contents:
         data += chunk
-        if len(data) > MOST_JSON:
-            return _large_json(opened, chain([bytes(data)], contents), keys)
+        if len(data) > MAX_JSON:
+            raise NoRows(f"JSON of more than {MAX_JSON:,} bytes is not read; write JSON Lines")
     try:
         text, _ = decode(bytes(data))
         tree, repeated = parse(text)
@@ -294,30 +287,6 @@ def _json(opened: Opened, keys: Keys) -> list[Rows]:
     if repeated:
         raise NoRows("a name occurs twice in one object")
     return [_json_rows(opened.path, path, rows, keys) for path, rows in _tables_in(tree)]
-
-
-def _large_json(opened: Opened, chunks: Iterator[bytes], keys: Keys) -> list[Rows]:
-    found: list[Rows] = []
-    try:
-        for name, elements in groupby(Elements(opened.path, chunks, (), MOST_ELEMENT).tables(), itemgetter(0)):
-            step = step_to(name) if name is not None else ""
-            columns = _Columns(keys) if name is None or step else None
-            for rows in in_groups(each[1:] for each in elements):
-                if columns is not None and all(isinstance(each, dict) for each in rows):
-                    columns.add(rows, partial(_record_at, opened.path, columns.records))
-                else:
-                    columns = None
-            if columns is not None:
-                found.append(Rows(columns.found, columns.records, f"${step}[*]"))
-                if len(found) > _MOST_TABLES:
-                    raise NoRows(f"more than {_MOST_TABLES} lists")
-    except NotRead as error:
-        raise NoRows(str(error)) from error
-    except Broken as broken:
-        raise NoRows(_why(broken.fault)) from broken
-    if not found:
-        raise NoRows(f"JSON of more than {MOST_JSON:,} bytes without a list of objects at the top, or one step below")
-    return found
 
 
 def _json_rows(file: str, path: str, rows: list[dict[str, Any]], keys: Keys) -> Rows:
