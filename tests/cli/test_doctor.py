@@ -36,7 +36,7 @@ def test_a_missing_extra_is_named_with_its_command(monkeypatch: pytest.MonkeyPat
 def test_a_kernel_that_is_not_compiled_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "KERNELS", ("corpusfmt.io._native_of_nobody",))
     assert doctor.kernels() == (
-        "not compiled: io (No module named 'corpusfmt.io._native_of_nobody'); "
+        "not compiled, so runs are slower: io (No module named 'corpusfmt.io._native_of_nobody'); "
         "install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
     )
 

@@ -16,7 +16,6 @@ from strategies import examples
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.dolma import glance
 from corpusfmt.formats.dolma.check import check
 from corpusfmt.formats.dolma.glance import glance_at_attributes, glance_at_documents
 from corpusfmt.formats.rows.files import pieces
@@ -218,18 +217,6 @@ def json_escaped(text: str) -> str:
 def test_samples_of_attributes_show_what_all_rows_do(rows: list[str]) -> None:
     sampled, noted = looked("\n".join(rows).encode(), glance_at_attributes)
     assert sampled == noted
-
-
-@pytest.mark.parametrize("end", ["", "\n"])
-def test_without_the_kernel_each_row_is_a_sample(end: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(glance, "_BUILT", False)
-    monkeypatch.setattr(loading, "BLOCK_BYTES", 150)
-    documents = [_document(text, value) for text, value in zip(TEXTS, NUMBERS, strict=False)]
-    attributes = [_attributes("1", [(0, number)]) for number in NUMBERS]
-    for rows, glance_at in ((documents, glance_at_documents), (attributes, glance_at_attributes)):
-        for data in (("\n".join(rows) + end).encode(), *(row.encode() for row in rows)):
-            sampled, noted = looked(data, glance_at)
-            assert sampled == noted
 
 
 @pytest.mark.parametrize("first", ["word", "2024-01-31", "1", "[1]", "[NaN]", '{"a": 1}'])

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from strategies import examples
 
 from corpusfmt._resources import resource
-from corpusfmt.formats.dolma.clean import clean_attributes, clean_documents
+from corpusfmt.formats.dolma.glance import clean_attributes, clean_documents
 from corpusfmt.formats.dolma.rowfiles import judged_attributes, judged_document
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans

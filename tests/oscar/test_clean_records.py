@@ -1,4 +1,4 @@
-"""Records that are accepted at once, by the kernel or by a decoder in C, are those of which the rules have nothing more to say."""
+"""Records that are accepted at once by the kernel are those of which the rules have nothing more to say."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def lines(draw: Callable[..., Any]) -> bytes:
     return line.encode() if damage != 5 else line.encode().replace(b"uuid", b"\xff")
 
 
-def judged(data: bytes, found_clean: Callable[..., Any]) -> tuple[Any, ...]:
+def judged(data: bytes, *, by_rules: bool = False) -> tuple[Any, ...]:
     """Return all that comes of the lines of a block."""
     taken: dict[int, tuple[int, int]] = {}
 
@@ -84,25 +84,19 @@ def judged(data: bytes, found_clean: Callable[..., Any]) -> tuple[Any, ...]:
     judge = Judge(FORMAT.rules, Grading(), version="1.1", path="x")
     scan = MetadataScan("x", "af", judge, 1 << 20, take)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reading, "found_clean", found_clean)
+        if by_rules:
+            patch.setattr(reading, "_native", None)
         scan.feed(Block(data, 1, 0))
     scan.finish()
     rows = scan.rows
     return judge.tally.findings, scan.found, rows.offsets, rows.counts, rows.lengths, rows.lines, taken
 
 
-def nothing(_data: bytes, _start: int) -> None:
-    """Leave every line to the rules."""
-
-
 @given(st.lists(st.tuples(lines(), st.sampled_from([1, 1, 1, 2, 5])), max_size=6), st.booleans())
 @examples(400)
 def test_what_is_accepted_at_once_is_as_the_rules_say(drawn: list[tuple[bytes, int]], ended: bool) -> None:
     data = b"\n".join(line for line, times in drawn for _ in range(times)) + b"\n" * ended
-    expected = judged(data, nothing)
-    assert judged(data, reading.usual_clean_records) == expected
-    if reading.found_clean is not reading.usual_clean_records:
-        assert judged(data, reading.found_clean) == expected
+    assert judged(data) == judged(data, by_rules=True)
 
 
 def test_the_kernel_accepts_usual_records() -> None:

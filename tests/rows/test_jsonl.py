@@ -19,8 +19,6 @@ from support import LONG_LINE, gzipped, run_cli, tree
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, Shard, detect, formats
 from corpusfmt.formats.jsonl.ruleset import RULES
-from corpusfmt.formats.rows import apart
-from corpusfmt.formats.rows.apart import rows_around_texts
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import _PIECE
 from corpusfmt.formats.rows.writing import fields_of
@@ -395,17 +393,18 @@ def test_documents_are_written_below_data() -> None:
 @given(rows=st.lists(_ROWS | _VALUES, min_size=1, max_size=4), escaped=st.booleans(), written=st.booleans())
 @example(rows=[{"text": "a/b\x01\x7f"}, {"text": ""}], escaped=True, written=True)
 @example(rows=[{"text": 0.1234567890123456789}], escaped=False, written=False)
-def test_rows_around_texts_are_the_same_without_the_kernel(rows: list[Any], escaped: bool, written: bool) -> None:
+def test_rows_around_encoded_texts_are_written_as_decoded_ones(rows: list[Any], escaped: bool, written: bool) -> None:
     lines = [json.dumps(row, ensure_ascii=escaped).replace("/", "\\/") for row in rows]
     data = "\n".join(lines).encode("utf-8", "surrogatepass")
-    for name in ("text", "content", "id", ""):
-        found = rows_around_texts(data, name, written=written)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(apart, "texts_apart", lambda _lines, _name: None)
-            expected = rows_around_texts(data, name, written=written)
-        assert json_lines(found or []) == json_lines(expected or [])
-        assert (found is None) == (expected is None)
+    for name in ("text", "content", ""):
+        records = ColumnRecords(Shard(0, "a", {}), CheckOptions(reading=ReadOptions(text_field=name)))
+        found = records._around_texts(data, written=written)
+        if found is not None:
+            expected = [*map(json.loads, lines)]
+            assert [*map(json.loads, json_lines(found).splitlines())] == expected
+            assert not written or json_lines(found) == json_lines(expected)
 
 
 def test_a_name_of_texts_that_is_not_utf_8_is_in_no_row() -> None:
-    assert rows_around_texts(b'{"text":"a"}', "\udcff", written=True) is None
+    records = ColumnRecords(Shard(0, "a", {}), CheckOptions(reading=ReadOptions(text_field="\udcff")))
+    assert records._around_texts(b'{"text":"a"}', written=True) is None

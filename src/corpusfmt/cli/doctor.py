@@ -62,7 +62,7 @@ def _lines(value: Any) -> list[str]:
 
 
 def kernels() -> str:
-    """Return whether all native kernels can be imported; without them, everything works in Python, more slowly."""
+    """Return whether all native kernels can be imported; without them, everything works in Python, and every row goes through the rules."""
     from importlib import import_module
 
     missing = []
@@ -72,7 +72,7 @@ def kernels() -> str:
         except ImportError as error:
             missing.append(f"{each.split('.')[-2]} ({error})")
     if missing:
-        return f"not compiled: {', '.join(missing)}; install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
+        return f"not compiled, so runs are slower: {', '.join(missing)}; install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
     return "compiled"
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import other_count, other_id, other_source
-from corpusfmt.formats.dolma.clean import UNCLEAR, CleanAttributes, clean_attributes
+from corpusfmt.formats.dolma.glance import UNCLEAR, Values, clean_attributes
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_attributes, located_lines, shared_by
 from corpusfmt.formats.dolma.rows import AttributesRow
@@ -40,7 +40,7 @@ def _judge(path: str) -> Judge:
     return Judge(RULES, Grading(), version=VERSION, path=path)
 
 
-def _clean(data: bytes) -> CleanAttributes | None:
+def _clean(data: bytes) -> Values | None:
     return clean_attributes(data) if RULES.accepts_unseen(Row, AttributesRow, Spans) else None
 
 
@@ -65,12 +65,11 @@ class _AttributesFile:
                 judge.report(*self.file.too_long(block))
                 yield _AttributesRow(Location(self.file.path, block.line), b"", None, None, 0, _first_error(judge))
                 continue
-            clean = _clean(block.data)
-            if clean is None:
+            values = _clean(block.data)
+            if values is None:
                 yield from (_judged(line, at) for line, at in located_lines(block, self.file.path))
                 continue
             places = located_lines(block, self.file.path)
-            values = clean.values
             columns = zip(places, values.ids, values.sources, values.sizes, strict=True)
             for (line, at), identity, source, reach in columns:
                 yield _AttributesRow(at, line, identity, source, reach)
@@ -88,9 +87,8 @@ class _AttributesFile:
 
 
 def _judged(line: bytes, at: Location) -> _AttributesRow:
-    clean = _clean(line)
-    if clean is not None:
-        values = clean.values
+    values = _clean(line)
+    if values is not None:
         return _AttributesRow(at, line, values.ids[0], values.sources[0], values.sizes[0])
     judge = _judge(at.path)
     row = judged_attributes(line, at, judge) or {}

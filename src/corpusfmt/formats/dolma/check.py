@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Difference, other_count, other_id, other_source
 from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
-from corpusfmt.formats.dolma.clean import UNCLEAR
+from corpusfmt.formats.dolma.glance import UNCLEAR, agree
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
@@ -81,7 +81,7 @@ class _AttributesSet:
             if self.difference is not None:
                 self.difference.add_attributes(columns.values.ids[start:end])
                 self._judge_spans_alone(columns, start, end)
-            elif not documents.agree(row, columns, start, end):
+            elif not agree(documents.kept, row, columns.kept, start, end):
                 self._pair_rows(documents, row, columns, start, end)
             row += end - start
 

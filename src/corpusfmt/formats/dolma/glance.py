@@ -1,13 +1,11 @@
-"""Internal: What a check needs of clean rows, from a native kernel if it is built and else from `clean`.
+"""Internal: The fast path of Dolma: rows that the native kernel accepts at once.
 
-Both find the same. Neither accepts a row on which a rule may fire, but they may leave different other rows to
-the rules.
+It accepts no row on which a rule may fire, except those on spans and on what texts say. Without it, the rules judge every row.
 """
 
 from __future__ import annotations
 
 from array import array
-from operator import le
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
@@ -15,11 +13,9 @@ from msgspec import Struct, defstruct
 from msgspec.structs import astuple
 
 from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
-from corpusfmt.formats.dolma.clean import Values, clean_attributes, clean_documents
-from corpusfmt.io.jsonlines import UNDECODABLE, may_lose_digits
+from corpusfmt.io.jsonlines import UNDECODABLE, decode_objects, decoded_lines
 from corpusfmt.io.loading import BLOCK_BYTES
-from corpusfmt.io.looking import Look, Samples, each_row
-from corpusfmt.io.scan import double_encoding_at
+from corpusfmt.io.looking import Look, Samples
 from corpusfmt.model import Json
 
 try:
@@ -32,34 +28,56 @@ else:
 if TYPE_CHECKING:
     from corpusfmt.formats._native import KeptRows
 
-#: The values of clean rows, or the rows themselves, which the kernel keeps until somebody asks for their values.
+
+class Values(Struct):
+    """What pairs rows, a column each; None where a row lacks it.
+
+    `sizes` are the lengths of texts in code points; of attributes, what a text must have, the greatest end of each row's spans,
+    or `UNCLEAR` if they need a closer look.
+    """
+
+    ids: list[str | None] = []
+    sources: list[Any] = []
+    sizes: list[int] = []
+
+    def extend(self, others: Values) -> None:
+        self.ids += others.ids
+        self.sources += others.sources
+        self.sizes += others.sizes
+
+
+UNCLEAR = 1 << 63
+
+#: The values of rows that were judged, or clean rows, which the kernel keeps until somebody asks for their values.
 Kept: TypeAlias = "Values | KeptRows"
 
-# Bytes in one call: a loader's block ends in it at most once before its last row, and the intermediate values in `clean` fit a
-# processor's cache.
-PIECE = BLOCK_BYTES if _BUILT else 32 * 1024
+# Bytes in one call: a loader's block ends in it at most once before its last row.
+PIECE = BLOCK_BYTES
 
 
 class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
     `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place. `samples` are rows that together
-    have the types of all that were not in samples before, see `io.looking`; without the kernel, all rows.
+    have the types of all that were not in samples before, see `io.looking`.
     """
 
     size: int
     rows: int
-    kept: Kept
+    kept: KeptRows
     suspects: list[tuple[int, int]] = []
     samples: Samples = ()
 
 
 class AttributesGlance(Struct, frozen=True):
-    """Rows of attributes on which only rules on spans can fire; `shapes` as `CleanAttributes` has them, the rest as above."""
+    """Rows of attributes on which only rules on spans can fire.
+
+    `shapes` has the names of attributes that occur together in consecutive rows, each with the first of these rows (from 0).
+    """
 
     size: int
     rows: int
-    kept: Kept
+    kept: KeptRows
     shapes: list[tuple[int, tuple[str, ...]]]
     samples: Samples = ()
 
@@ -70,35 +88,20 @@ def values_of(kept: Kept) -> Values:
 
 
 def agree(documents: Kept, row: int, attributes: Kept, start: int, end: int) -> bool:
-    """Return whether rows of attributes have the ids and sources of the documents from a row on, and spans within their texts."""
-    if not isinstance(documents, Values) and not isinstance(attributes, Values):
-        return _native.agree(documents, row, attributes, start, end)
-    its, mine = values_of(documents), values_of(attributes)
-    rows = row + end - start
-    sources = zip(mine.sources[start:end], its.sources[row:rows], strict=True)
-    return (
-        its.ids[row:rows] == mine.ids[start:end]
-        and all(source in (None, beside) for source, beside in sources)
-        and all(map(le, mine.sizes[start:end], its.sizes[row:rows]))
-    )
+    """Return whether rows of attributes certainly have the ids and sources of documents from a row on, and fit their texts."""
+    if isinstance(documents, Values) or isinstance(attributes, Values):
+        return False
+    return _native.agree(documents, row, attributes, start, end)
 
 
-def empty_texts(documents: Kept) -> tuple[int, int]:
+def empty_texts(documents: KeptRows) -> tuple[int, int]:
     """Return the number of rows with an empty text, and the first of them."""
-    if not isinstance(documents, Values):
-        return _native.empty_texts(documents)
-    count = documents.sizes.count(0)
-    return count, documents.sizes.index(0) if count else 0
+    return _native.empty_texts(documents)
 
 
 def keys_of(documents: KeptRows) -> array[int]:
     """Return the XXH64 of the source, a tab and the id of each document."""
     return array("Q", _native.keys(documents))
-
-
-def _rows_to_try(data: bytes, start: int) -> bytes:
-    """Return whole lines that are clean or not, without the kernel: all, or once these are not, one at a time."""
-    return data[start : data.find(b"\n", start) + 1 or len(data)] if start else data
 
 
 def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -> DocumentsGlance | None:
@@ -107,15 +110,21 @@ def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -
     With a `look` they are sampled for it.
     """
     if not _BUILT:
-        data = _rows_to_try(data, start)
-        doubtful = may_lose_digits(data) or double_encoding_at(data, 0, True) >= 0
-        clean = None if doubtful else clean_documents(data)
-        if clean is None:
-            return None
-        values = Values([*clean.ids], [*clean.sources], list(map(len, clean.texts)))
-        return DocumentsGlance(len(data), len(clean.ids), values, samples=each_row(data) if look else ())
+        return None
     columns = _native.documents(memoryview(data)[start:], look.sampler if look else None)
     return None if columns is None else DocumentsGlance(*columns)
+
+
+def clean_documents(data: bytes) -> list[Json] | None:
+    """Return the objects on whole lines, None without the kernel, or if a rule may fire."""
+    found = _native.documents(data) if _BUILT else None
+    return decoded_lines(decode_objects, data) if found is not None and found[0] == len(data) else None
+
+
+def clean_attributes(data: bytes) -> Values | None:
+    """Return what pairs whole lines, None without the kernel, or if a rule may fire that is not on spans."""
+    found = _native.attributes(data) if _BUILT else None
+    return values_of(found[2]) if found is not None and found[0] == len(data) else None
 
 
 _Metadata = defstruct(
@@ -162,11 +171,6 @@ def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) 
     With a `look` they are sampled for it.
     """
     if not _BUILT:
-        data = _rows_to_try(data, start)
-        clean = None if may_lose_digits(data) else clean_attributes(data)
-        if clean is None:
-            return None
-        samples = each_row(data) if look else ()
-        return AttributesGlance(len(data), len(clean.values.ids), clean.values, clean.shapes, samples)
+        return None
     columns = _native.attributes(memoryview(data)[start:], look.sampler if look else None)
     return None if columns is None else AttributesGlance(*columns)

@@ -9,8 +9,7 @@ from typing import TypeVar
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
 from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.dolma.beside import Beside
-from corpusfmt.formats.dolma.clean import CleanDocuments, clean_documents
-from corpusfmt.formats.dolma.glance import clean_texts
+from corpusfmt.formats.dolma.glance import clean_documents, clean_texts
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_document, located_lines
 from corpusfmt.formats.dolma.rows import DocumentRow
@@ -102,13 +101,13 @@ def _rows_of(block: Block | LongLine, file: DolmaFile, shard: Shard) -> Iterator
         return
     clean = _clean(block.data)
     if clean is not None:
-        yield from map(_document, clean.rows, clean.texts)
+        yield from map(_document, clean)
         return
     for line, at in located_lines(block, file.path):
         yield _document_or_rejected(line, at, shard)
 
 
-def _clean(data: bytes) -> CleanDocuments | None:
+def _clean(data: bytes) -> list[Json] | None:
     return clean_documents(data) if RULES.accepts_unseen(Row, DocumentRow) else None
 
 
@@ -119,28 +118,28 @@ def _fresh_judge(shard: Shard) -> Judge:
 def _document_or_rejected(line: bytes, at: Location, shard: Shard) -> Document | Rejected:
     clean = _clean(line)
     if clean is not None:
-        return _document(clean.rows[0], clean.texts[0])
+        return _document(clean[0])
     judge = _fresh_judge(shard)
     row = judged_document(line, at, judge)
     fault = next(filter(_unbearable, judge.tally.findings), None)
     if fault is not None:
         return Rejected(fault, line)
     assert row is not None
-    return _document(row, row.pop("text"))
+    return _document(row)
 
 
 def _unbearable(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR and finding.code not in _BEARABLE
 
 
-def _document(row: Json, text: str) -> Document:
+def _document(row: Json) -> Document:
     extra = {name: value for name, value in row.items() if name not in _FIELDS}
     metadata = row.get("metadata")
     if metadata is None and "metadata" in row:
         extra["metadata"] = None
     return Document(
         id=row["id"],
-        text=text,
+        text=row["text"],
         source=row.get("source"),
         lang=language_in(metadata),
         added=row.get("added"),

@@ -12,13 +12,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.dolma.clean import UNCLEAR, Values
 from corpusfmt.formats.dolma.glance import (
     PIECE,
+    UNCLEAR,
     AttributesGlance,
     DocumentsGlance,
     Kept,
-    agree,
+    Values,
     empty_texts,
     glance_at_attributes,
     glance_at_documents,
@@ -198,13 +198,6 @@ class Columns(Struct):
         if self._values is None:
             self._values = values_of(self.kept)
         return self._values
-
-    def agree(self, row: int, attributes: Columns, start: int, end: int) -> bool:
-        """Return whether rows of attributes belong to these documents from a row on, see `glance.agree`."""
-        alike = isinstance(self.kept, Values) == isinstance(attributes.kept, Values)
-        # Values are made once, rather than for each part of a block that is compared.
-        one, other = (self.kept, attributes.kept) if alike else (self.values, attributes.values)
-        return agree(one, row, other, start, end)
 
     @property
     def lines(self) -> list[bytes]:

@@ -13,8 +13,7 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.dolma.blocklist import key_of
-from corpusfmt.formats.dolma.clean import Values
-from corpusfmt.formats.dolma.glance import keys_of
+from corpusfmt.formats.dolma.glance import Values, keys_of
 from corpusfmt.formats.dolma.layout import DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import Columns, DolmaFile
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION

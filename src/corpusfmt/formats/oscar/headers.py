@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
@@ -22,16 +22,13 @@ from corpusfmt.formats.oscar.metadata_rules import (
 )
 from corpusfmt.formats.provenance import OWN_HEADERS
 from corpusfmt.formats.warc import RECORD_ID as WARC_RECORD_ID
-from corpusfmt.formats.warc import all_ids, all_times, column, is_time
+from corpusfmt.formats.warc import is_time
 from corpusfmt.model import Fault, FindingType, Location, Problem
 from corpusfmt.wording import shortened
 
 _BLOCK_DIGEST = re.compile(r"sha1:[A-Z2-7]{32}")
 # WARC 1.0 has URIs in angle brackets, which few writers produce.
 _URI = r"<?[A-Za-z][A-Za-z0-9+.-]*:[^\n]+"
-# One value per line: a single match costs far less than a call for each.
-_BLOCK_DIGESTS = re.compile(rf"(?:{_BLOCK_DIGEST.pattern}\n)*+")
-_URIS = re.compile(rf"{_URI}(?:\n{_URI})*+")
 _MOST_DIGITS = 20
 
 
@@ -61,24 +58,6 @@ def clipped(value: str) -> str:
 def is_length(value: str) -> bool:
     """Return whether a string is a number in ASCII digits that fits any reader."""
     return value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
-
-
-def _all_lengths(values: list[str]) -> bool:
-    digits = "".join(values)
-    return digits.isascii() and digits.isdigit() and all(0 < len(value) <= _MOST_DIGITS for value in values)
-
-
-def are_right(headers: Sequence[Headers]) -> bool:
-    """Return whether all values except the languages are right, all at once."""
-    return (
-        all_ids([each.id for each in headers])
-        and _all_lengths([each.length for each in headers])
-        and all_times([each.time for each in headers])
-        and _URIS.fullmatch("\n".join([each.uri for each in headers])) is not None
-        and _BLOCK_DIGESTS.fullmatch(column([each.digest for each in headers])) is not None
-        and {each.kind for each in headers} == {"conversion"}
-        and {each.media_type for each in headers} == {"text/plain"}
-    )
 
 
 def fingerprint(headers: Mapping[str, str]) -> int:

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import astuple, replace
+from msgspec.structs import replace
 
 from corpusfmt.formats.general import bad_json, bad_text
-from corpusfmt.formats.oscar.headers import (
-    LANGUAGES_HEADER,
-    USUAL_HEADERS,
-    Headers,
-    are_right,
-    clipped,
-    fingerprint,
-    id_hash,
-)
+from corpusfmt.formats.oscar.headers import USUAL_HEADERS, Headers, clipped
 from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
 from corpusfmt.io.jsonlines import strict_row
 from corpusfmt.io.scan import count_lines, count_quotes
 from corpusfmt.io.text import JsonFault, TextFault, pointer, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
+
+try:
+    from corpusfmt.formats import _native
+except ImportError:  # no wheel for this platform and no compiler: the rules judge every record
+    _native = None  # type: ignore[assignment]
 
 # A row with an unknown offset; it may belong to any document.
 UNKNOWN = -1
@@ -205,52 +202,7 @@ def usual_records(data: bytes) -> list[Record] | None:
     return records if count_quotes(data) == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None
 
 
-def usual_clean_records(data: bytes, start: int, /) -> tuple[Any, ...] | None:
-    """Return the columns of `CleanRecords` for all lines if they are usual, or else for the first from an offset on."""
-    return (start == 0 and _all_clean(data)) or _all_clean(data[start : data.find(b"\n", start) + 1 or None])
-
-
-def _all_clean(data: bytes) -> tuple[Any, ...] | None:
-    records = usual_records(data)
-    if records is None or not are_right([record.headers for record in records]):
-        return None
-    if not all(0 < record.nb_sentences <= BEYOND and record.offset <= BEYOND for record in records):
-        return None
-    headers = [record.headers for record in records]
-    missing = 1 << USUAL_HEADERS.index(LANGUAGES_HEADER)
-    changes, before = [], object()
-    for number, each in enumerate(headers):
-        if each.languages != before:
-            changes.append((number, missing if each.languages is None else 0, each.languages))
-            before = each.languages
-    usual = len(USUAL_HEADERS)
-    given = [
-        dict(zip(USUAL_HEADERS, astuple(each)[: usual - (each.languages is None)], strict=False)) for each in headers
-    ]
-    return (
-        len(data),
-        [record.offset for record in records],
-        [record.nb_sentences for record in records],
-        [int(each.length) for each in headers],
-        [id_hash(each.id) for each in headers],
-        list(map(fingerprint, given)),
-        changes,
-    )
-
-
-found_clean: Callable[[bytes, int], tuple[Any, ...] | None] = usual_clean_records
-try:
-    from corpusfmt.formats import _native
-except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
-    pass
-else:
-
-    def found_clean(data: bytes, start: int, /) -> tuple[Any, ...] | None:
-        """Return the columns of `CleanRecords` for the lines from an offset on, up to the first that is not clean."""
-        return _native.records(memoryview(data)[start:])
-
-
 def clean_records(data: bytes, start: int) -> CleanRecords | None:
-    """Return the longest known run of clean records from a line's offset on, or None if a rule may fire on the first."""
-    found = found_clean(data, start)
+    """Return the longest known run of clean records from a line's offset on, None without the kernel, or if a rule may fire."""
+    found = _native.records(memoryview(data)[start:]) if _native else None
     return None if found is None else CleanRecords(*found)

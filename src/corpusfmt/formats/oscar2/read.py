@@ -14,7 +14,7 @@ from corpusfmt.formats.oscar2.ruleset import EMPTY_FILE, RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.formats.rows.records import Records, are_of
-from corpusfmt.formats.warc import all_ids, all_times
+from corpusfmt.formats.warc import RECORD_ID, is_time
 from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import Integer
 from corpusfmt.model import Document, Json, Location
@@ -121,8 +121,7 @@ def _have_right_headers(rows: list[Json]) -> bool:
         all(map(_are_right_names, {*map(tuple, headers)}))
         and {each.get("warc-type", CONVERSION) for each in headers} == {CONVERSION}
         and {each.get("content-type", PLAIN) for each in headers} == {PLAIN}
-        and all_ids([each["warc-record-id"] for each in headers])
-        and all_times([each["warc-date"] for each in headers])
+        and all(RECORD_ID.fullmatch(each["warc-record-id"]) and is_time(each["warc-date"]) for each in headers)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,13 +15,17 @@ from xxhash import xxh3_64_hexdigest
 from corpusfmt.formats import CheckOptions, Shard
 from corpusfmt.formats.general import json_of, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
-from corpusfmt.formats.rows.apart import rows_around_texts
 from corpusfmt.formats.whole import Key, encoded
-from corpusfmt.io.jsonlines import EncodedText, decode_objects, decoded_lines
+from corpusfmt.io.jsonlines import EncodedText, decode_objects, decode_text, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
 from corpusfmt.rules import Judge, RuleSet
+
+try:
+    from corpusfmt.formats._native import texts_apart
+except ImportError:  # no wheel for this platform and no compiler: texts are decoded
+    texts_apart = None  # type: ignore[assignment]
 
 
 class Row(Struct, frozen=True):
@@ -116,6 +121,8 @@ def _named(at: Location, name: Any) -> Location:
 
 
 _STRINGS = {str, EncodedText}
+# Escapes that msgspec does not write.
+_ODD_ESCAPE = re.compile(rb'\\(?!u00(?:0[0-7bef]|1[0-9a-f]))[^bfnrt"\\]')
 _EMPTY = EncodedText(b'""')
 _encode = msgspec.json.Encoder().encode
 
@@ -167,8 +174,16 @@ class Records(ABC):
 
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
-        if self.options.encoded_texts and self.leaves_texts:
-            return self._if_clean(rows_around_texts(data, self.text, written=True))
+        if self.options.encoded_texts:
+            return self._if_clean(self._around_texts(data, written=True) or self._decoded(data))
+        return self._if_clean(self._decoded(data))
+
+    def passed(self, data: bytes) -> list[Json] | None:
+        """Return the same, with texts as they are encoded where nothing needs them."""
+        return self._if_clean(self._around_texts(data, written=False) or self._decoded(data))
+
+    def _decoded(self, data: bytes) -> list[Json] | None:
+        """Return the objects on lines, None for any doubt, such as a name that occurs twice in an object."""
         rows = decoded_lines(decode_objects, data)
         if rows is None:
             return None
@@ -178,13 +193,27 @@ class Records(ABC):
             return None
         for row, text in zip(rows, texts, strict=True):
             row[self.text] = text
-        return self._if_clean(rows)
+        return rows
 
-    def passed(self, data: bytes) -> list[Json] | None:
-        """Return the same, with texts as they are encoded where nothing needs them."""
-        if not self.leaves_texts:
-            return self.fit(data)
-        return self._if_clean(rows_around_texts(data, self.text, written=False))
+    def _around_texts(self, data: bytes, *, written: bool) -> list[Json] | None:
+        """Return the same with texts as they are encoded; with `written`, as msgspec encodes them.
+
+        To decode and encode them takes longer than all other fields together.
+        """
+        # A name that is not UTF-8 is in no row.
+        name = self.text.encode("utf-8", "surrogatepass")
+        found = texts_apart(data, name) if texts_apart is not None and self.leaves_texts else None
+        if found is None:
+            return None
+        texts, rest, may_be_odd = found
+        rows = decoded_lines(decode_objects, rest)
+        if rows is None:
+            return None
+        if written and may_be_odd:
+            texts = [_encode(decode_text(text)) if _ODD_ESCAPE.search(text) else text for text in texts]
+        for row, text in zip(rows, map(EncodedText, texts), strict=True):
+            row[self.text] = text
+        return rows
 
     def _if_clean(self, rows: list[Json] | None) -> list[Json] | None:
         return rows if rows is not None and self.are_clean(rows) else None
