@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         UsageError,
         Verdict,
     )
-    from corpusfmt.pipeline.options import Selection
+    from corpusfmt.pipeline.choices import Selection
     from corpusfmt.pipeline.run import build
     from corpusfmt.reading import Documents, read
     from corpusfmt.recordsets import Records, records
@@ -102,7 +102,7 @@ _HOMES = {
     "Progress": "corpusfmt.engine.progress",
     "Record": "corpusfmt.formats.recordsets",
     "Records": "corpusfmt.recordsets",
-    "Selection": "corpusfmt.pipeline.options",
+    "Selection": "corpusfmt.pipeline.choices",
     "build": "corpusfmt.pipeline.run",
     "compare": "corpusfmt.comparison",
     "convert": "corpusfmt.conversion.run",

@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.engine.schemas import complaints_of
+from corpusfmt._resources import resource
 from corpusfmt.io.paths import COPY_HERE, read_named, refuse_remote
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import complaints_of, decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import markdown as code
 
@@ -85,7 +85,7 @@ def plan_of(path: Path, reports: Path | None, output_format: str) -> Plan:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     found = decoded_toml(text, str(path))
-    if complaints := complaints_of(found, "gate/release.schema.json"):
+    if complaints := complaints_of(found, resource("schemas", "gate/release.schema.json").read_bytes()):
         raise UsageError(f"{path}: {'; '.join(complaints)}")
     if "build" in found and "convert" in found:
         raise UsageError(f"{path}: a corpus is either built or converted: leave out [build] or [convert]")

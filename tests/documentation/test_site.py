@@ -21,7 +21,7 @@ import pytest
 from browser.opened import BROWSER, CHROMIUM, driven, seen
 
 from corpusfmt.cli.catalogue import known_rules
-from corpusfmt.report.explained import address_of
+from corpusfmt.report.view import address_of
 
 SITE = Path(os.environ.get("CORPUSFMT_SITE", ""))
 HOME = "https://corpusfmt.github.io/latest/"

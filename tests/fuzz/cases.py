@@ -30,7 +30,7 @@ import corpusfmt
 from corpusfmt.engine.config import load_config
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits
 from corpusfmt.model import CorpusfmtError, Finding, Report, Verdict
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 from corpusfmt.recordsets.tables import json_lines
 from corpusfmt.report import RENDERERS
 from corpusfmt.report.saved import load

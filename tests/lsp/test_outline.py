@@ -7,10 +7,9 @@ import json
 import pytest
 
 from corpusfmt._resources import resource
-from corpusfmt.lsp.assist import complete, definition, references, show
+from corpusfmt.lsp.assist import Schema, complete, definition, references, show
 from corpusfmt.lsp.outline import outline, place_at, values
 from corpusfmt.lsp.positions import Encoding, Positions
-from corpusfmt.lsp.schema import Schema
 
 SCHEMA = Schema(
     {

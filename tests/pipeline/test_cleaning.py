@@ -18,8 +18,8 @@ from support import LONG_LINE, corpus, run_cli, scan_without_kernel, wet_file, w
 
 import corpusfmt
 from corpusfmt.io.scan import is_nfc
-from corpusfmt.pipeline.process import cleaning
-from corpusfmt.pipeline.process.cleaning import NORMALISED, STRIPPED, cleaned
+from corpusfmt.pipeline.process import store
+from corpusfmt.pipeline.process.store import NORMALISED, STRIPPED, cleaned
 from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import Lines
 
@@ -103,7 +103,7 @@ def test_records_are_cleaned_line_by_line(records: list[bytes], strip: bool, nfc
     lines = Lines(min_chars=0, min_confidence=0, strip_carriage_returns=strip, nfc=nfc)
     counts = Counter[str]()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cleaning, "is_nfc", is_nfc if native else scan_without_kernel().is_nfc)
+        patch.setattr(store, "is_nfc", is_nfc if native else scan_without_kernel().is_nfc)
         batch = Batch.of(WetRecord(b"%d" % number, text) for number, text in enumerate(records))
         (found,) = cleaned([batch], lines, counts)
     expected = [b"\n".join(plainly(line, strip=strip, nfc=nfc) for line in text.split(b"\n")) for text in records]

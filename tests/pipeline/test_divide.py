@@ -143,13 +143,13 @@ def test_killed_runs_lose_nothing_of_a_language(tmp_path: Path, wet: Path, monke
     points = [
         "corpusfmt.pipeline.stages:remove_joined:2",
         "corpusfmt.pipeline.run:lost_containers:1",
-        "corpusfmt.pipeline.package.tasks:divide:3",
+        "corpusfmt.pipeline.stages:divide:3",
         "corpusfmt.pipeline.package.divide:ContainerWriter.finish:2",
-        "corpusfmt.pipeline.package.tasks:package:1",
+        "corpusfmt.pipeline.stages:package:1",
         "corpusfmt.formats.parts:publish_all:2",
         "corpusfmt.formats.parts:publish_all:3",
         "corpusfmt.engine.stages:publish_bytes:4",
-        "corpusfmt.pipeline.package.tasks:joined:1",
+        "corpusfmt.pipeline.stages:joined:1",
         "corpusfmt.pipeline.run:data_files:1",
         "corpusfmt.manifest.listed:pieces_of:1",
     ]

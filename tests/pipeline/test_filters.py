@@ -15,7 +15,7 @@ from support import LONG_LINE, SAMPLE, run_cli, wet_file, wet_record
 
 import corpusfmt
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 from corpusfmt.pipeline.process import filters
 from corpusfmt.pipeline.process.filters import Addresses, AddressFilter, AddressList, addresses
 from corpusfmt.pipeline.process.filters import _loaded as loaded_addresses

@@ -13,7 +13,7 @@ from support import SAMPLE, run_cli, tree
 
 import corpusfmt
 from corpusfmt.model import UsageError, Verdict
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import corpusfmt
 from corpusfmt.formats.languages import LABELS
 from corpusfmt.langid import Classified
 from corpusfmt.model import Report, UsageError
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 from corpusfmt.pipeline.process import store
 from corpusfmt.pipeline.process.wet import Batch, WetRecord
 from corpusfmt.pipeline.recipe import load_recipe

@@ -17,12 +17,11 @@ import corpusfmt
 from corpusfmt._resources import resource
 from corpusfmt.engine.progress import Progress
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline import measure
+from corpusfmt.pipeline import plan as planning
 from corpusfmt.pipeline.intake.inputs import inputs_named
-from corpusfmt.pipeline.measure import Rates, measured, sample_of, saved_rates
-from corpusfmt.pipeline.plan import Plan, plan_of
+from corpusfmt.pipeline.plan import Plan, Rates, measured, plan_of, sample_of, saved_rates
+from corpusfmt.pipeline.process.store import Size
 from corpusfmt.pipeline.recipe import load_recipe
-from corpusfmt.pipeline.size import Size
 
 SCHEMA = json.loads(resource("schemas", "plan/plan.schema.json").read_bytes())
 RATES = Rates(
@@ -47,7 +46,7 @@ def checked(found: Any, part: str = "") -> Any:
 
 @pytest.fixture(autouse=True)
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "_SECONDS", 3600.0)  # this machine may stand still for a minute
+    monkeypatch.setattr(planning, "_SECONDS", 3600.0)  # this machine may stand still for a minute
 
 
 def stages_of(plan: Plan) -> dict[str, tuple[int, float, float]]:
@@ -204,13 +203,13 @@ def test_the_sample_is_of_inputs_near_the_mean_up_to_a_size(tmp_path: Path, monk
         (tmp_path / f"{name}.wet").write_bytes(bytes(size))
     arrivals = list(inputs_named([str(tmp_path)]))
     for most, chosen in {10: "c", 110: "bc", 1000: "abcd"}.items():
-        monkeypatch.setattr(measure, "_MOST_BYTES", most)
+        monkeypatch.setattr(planning, "_MOST_SAMPLE_BYTES", most)
         assert sample_of(arrivals) == [str(tmp_path / f"{name}.wet") for name in chosen]
 
 
 def test_pages_are_generated_without_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "_FILES", 2)
-    monkeypatch.setattr(measure, "_FILE_BYTES", 60_000)
+    monkeypatch.setattr(planning, "_FILES", 2)
+    monkeypatch.setattr(planning, "_FILE_BYTES", 60_000)
     first, second = (measured([], load_recipe("oscar-1.1"), "oscar-1.1", keep_original=False) for _ in range(2))
     assert (first.inputs, first.generated, first.lines) == (2, True, second.lines)
     assert sum(first.lines.values()) > 50
@@ -223,7 +222,7 @@ def test_a_sample_that_takes_too_long_or_cannot_be_read(tmp_path: Path, monkeypa
     (tmp_path / "a.warc.wet").write_bytes(b"<html>")
     with pytest.raises(Incomplete, match=r"^none of 1 inputs could be read"):
         measured([str(tmp_path)], recipe, "oscar-1.1", keep_original=False)
-    monkeypatch.setattr(measure, "_SECONDS", 1e-9)
+    monkeypatch.setattr(planning, "_SECONDS", 1e-9)
     with pytest.raises(Incomplete, match=r"^the sample was not built within 1e-09 seconds: name a smaller one"):
         measured([str(SAMPLE)], recipe, "oscar-1.1", keep_original=False)
 

@@ -21,7 +21,7 @@ from support import LONG_LINE, corpus, run_cli, tree, wet_file, wet_record
 import corpusfmt
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 RUSSIAN = "Все люди рождаются свободными и равными в своем достоинстве и правах, они наделены разумом и совестью, вот."

@@ -16,7 +16,7 @@ import corpusfmt
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.model import Incomplete, UsageError, Verdict
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 DYING = Path(__file__).parent / "dying.py"
@@ -222,7 +222,7 @@ def test_two_runs_where_nothing_is_locked_write_no_file_of_each_other(
     """The first run is in the middle of a file while the second begins and ends."""
     out = tmp_path / "out"
     without_locks(monkeypatch)
-    inner = import_module("corpusfmt.pipeline.package.tasks").package
+    inner = import_module("corpusfmt.pipeline.stages").package
 
     def overtaken(task: Any) -> Any:
         monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", inner)

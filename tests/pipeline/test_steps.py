@@ -21,9 +21,8 @@ from support import LONG_LINE, SAMPLE, corpus, run_cli, tree, wet_file, wet_reco
 import corpusfmt
 from corpusfmt._resources import resource
 from corpusfmt.model import Incomplete, Report, UsageError, Verdict
-from corpusfmt.pipeline.process.code import Code
 from corpusfmt.pipeline.process.documents import StoredDocument
-from corpusfmt.pipeline.process.steps import StepCode, StepCounts, Steps, code_of
+from corpusfmt.pipeline.process.steps import Code, StepCode, StepCounts, Steps, code_of
 from corpusfmt.pipeline.recipe import Step, load_recipe, recipe_text
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."

@@ -20,10 +20,10 @@ from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
+from corpusfmt.pipeline.choices import Selection
 from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
 from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
-from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.intake.take import Scratch
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.recipe import HashName, recipe_text
 

@@ -14,7 +14,7 @@ from support import SAMPLE, run_cli
 
 import corpusfmt
 from corpusfmt.io.stores import RETRIES
-from corpusfmt.pipeline.options import Selection
+from corpusfmt.pipeline.choices import Selection
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 TEXT = "de/de.txt.gz"

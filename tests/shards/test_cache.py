@@ -18,7 +18,7 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 from corpusfmt.engine import cache as module
 from corpusfmt.engine import validate as validating
-from corpusfmt.engine.keeping import Cache
+from corpusfmt.engine.cache import Cache
 from corpusfmt.engine.validate import validate
 from corpusfmt.formats import formats
 from corpusfmt.io.limits import Limits

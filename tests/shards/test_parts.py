@@ -22,8 +22,7 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 import corpusfmt
 from corpusfmt._resources import resource
-from corpusfmt.engine.partfile import append_scratch
-from corpusfmt.engine.parts import PartWriter, parts_at
+from corpusfmt.engine.parts import PartWriter, append_scratch, parts_at
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.sharing import Asked
 from corpusfmt.engine.validate import validate

@@ -31,7 +31,7 @@ from corpusfmt.formats.dolma.alignment import Difference
 from corpusfmt.formats.dolma.rows import DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import LINE_TOO_LONG
-from corpusfmt.io import lock
+from corpusfmt.io import temporary
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
@@ -40,7 +40,7 @@ from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
 from corpusfmt.pipeline.dedup.compact import groups
 from corpusfmt.pipeline.intake.inputs import Input
-from corpusfmt.pipeline.intake.scratch import Scratch
+from corpusfmt.pipeline.intake.take import Scratch
 from corpusfmt.report.view import View
 from corpusfmt.rules import STANDARD, Grade, Grading, Judge, Profile
 
@@ -103,14 +103,14 @@ def test_a_marker_is_gone_while_its_task_runs_again(tmp_path: Path) -> None:
 
 def test_a_lock_on_a_file_that_its_holder_removed_is_not_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "lock"
-    take = lock._taken
+    take = temporary._taken
 
     def taken_as_it_goes(descriptor: int, *, shared: bool) -> bool | None:
         path.unlink()  # as another run does that ends between our opening and our locking
         return take(descriptor, shared=shared)
 
-    monkeypatch.setattr(lock, "_taken", taken_as_it_goes)
-    with lock.locked(path) as mine:
+    monkeypatch.setattr(temporary, "_taken", taken_as_it_goes)
+    with temporary.locked(path) as mine:
         assert not mine
 
 

@@ -24,9 +24,9 @@ from corpusfmt.engine.run import Died, run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.lock import _is_same_file, locked
 from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.temporary import _is_same_file, locked
 from corpusfmt.model import Incomplete, Json, UsageError
 
 
@@ -452,7 +452,7 @@ def test_a_lock_on_a_file_that_was_removed_is_none(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_forked_process_does_not_hold_the_lock(tmp_path: Path) -> None:
     code = (
-        "import os, sys, time; from pathlib import Path; from corpusfmt.io.lock import locked\n"
+        "import os, sys, time; from pathlib import Path; from corpusfmt.io.temporary import locked\n"
         "with locked(Path(sys.argv[1])) as mine:\n"
         "    started, starts = os.pipe()\n"
         "    child = os.fork()\n"

@@ -120,7 +120,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
-    from corpusfmt.pipeline.options import Selection
+    from corpusfmt.pipeline.choices import Selection
     from corpusfmt.pipeline.run import build
 
     if langid not in {"auto", "native", "fasttext"}:

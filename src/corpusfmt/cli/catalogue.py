@@ -14,7 +14,7 @@ from corpusfmt.cli.console import say, write
 from corpusfmt.cli.options import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Check, Json, Rule, UsageError
-from corpusfmt.report.explained import address_of
+from corpusfmt.report.view import address_of
 from corpusfmt.wording import plain, unknown
 
 Rules = Annotated[

@@ -221,7 +221,7 @@ def write_reports(report: Report, output_format: str, destinations: Sequence[str
         lines = renderer(output_format)(report, replace(view, terse=is_quiet()))
         if not (colours_are_shown() or links_are_shown()):
             return lines
-        from corpusfmt.report.terminal import coloured, with_links
+        from corpusfmt.report.text import coloured, with_links
 
         lines = coloured(lines) if colours_are_shown() else lines
         return with_links(lines, report.by_rule) if links_are_shown() else lines

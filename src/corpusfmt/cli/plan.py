@@ -74,8 +74,7 @@ def command(
     from corpusfmt.engine.executors import available_processors
     from corpusfmt.io.publish import output_at, publish_bytes
     from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, inputs_named
-    from corpusfmt.pipeline.measure import measured, sample_of, saved_rates
-    from corpusfmt.pipeline.plan import plan_of
+    from corpusfmt.pipeline.plan import measured, plan_of, sample_of, saved_rates
     from corpusfmt.pipeline.recipe import load_recipe
 
     if bool(inputs) == (number is not None):

@@ -163,7 +163,7 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
 
 
 def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
-    from corpusfmt.engine.partfile import is_part
+    from corpusfmt.engine.parts import is_part
     from corpusfmt.statistics.run import joined
     from corpusfmt.statistics.saved import merged
     from corpusfmt.statistics.sharing import parts_at

@@ -19,8 +19,8 @@ from corpusfmt.wording import clipped, plural
 
 if TYPE_CHECKING:
     from corpusfmt.cli import options
+    from corpusfmt.engine.cache import Cache
     from corpusfmt.engine.config import Config
-    from corpusfmt.engine.keeping import Cache
     from corpusfmt.engine.shares import Share
     from corpusfmt.engine.sharing import Asked, Whole
     from corpusfmt.io.paths import Entry
@@ -183,7 +183,7 @@ def _keeps(option: bool | None, settings: Config) -> Keeps:
 def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
         return None
-    from corpusfmt.engine.keeping import WORTH_KEEPING, Cache
+    from corpusfmt.engine.cache import WORTH_KEEPING, Cache
     from corpusfmt.io.paths import users_cache
 
     is_asked = keeps is Keeps.ALL

@@ -22,8 +22,7 @@ from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.languages import LABEL, V2_LABELS
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
-from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import FileFacts, sha256
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line

@@ -24,10 +24,10 @@ from corpusfmt.formats import named_format
 from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, PointerFile, reason_of
 from corpusfmt.io.publish import publish
+from corpusfmt.io.streams import facts_of
 from corpusfmt.io.witness import Seen, witnessing
 from corpusfmt.model import Document, Incomplete, Location
 

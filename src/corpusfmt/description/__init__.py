@@ -52,12 +52,12 @@ from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.loading import HUGE, OFFSET, TEXTS, TIME, Columns, Seen
 from corpusfmt.io.ondisk import ByName, OnDisk
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of
+from corpusfmt.io.streams import facts_of
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
 

@@ -15,10 +15,10 @@ from msgspec import Struct
 from corpusfmt.description.owner import activity
 from corpusfmt.formats.describing import Describer, Statistic, count_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.paths import Entry, is_uri
 from corpusfmt.io.revisions import revision_of
+from corpusfmt.io.streams import facts_of
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -25,18 +25,18 @@ from msgspec.structs import replace
 
 from corpusfmt._resources import resource
 from corpusfmt._version import VERSION
-from corpusfmt.engine.installed import requirements, version_of
-from corpusfmt.engine.keeping import Cache, can_be_kept
 from corpusfmt.engine.parts import Result, digest_of_rules, record_of
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult, formats
 from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import PARTIAL_PREFIX
+from corpusfmt.io.streams import facts_of
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
 from corpusfmt.report.machine import dumped
 
+#: Checking fewer bytes takes about as long as looking whether they have changed.
+WORTH_KEEPING = 64 << 20
 #: Most bytes of all entries; the least recently used ones are removed.
 MOST_BYTES = 500_000_000
 _MOST_BYTES_OF_AN_ENTRY = 64 << 20
@@ -54,124 +54,104 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
     scratch: dict[str, str]
 
 
-def kept(cache: Cache, fmt: Format, options: CheckOptions) -> Kept | None:
-    """Return the entries of a run with these options, None if there can be no cache. Raises `UsageError` if one is asked for."""
-    try:
-        cache.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        code = _digest_of_code()
-    except OSError as error:
-        if cache.is_asked:
-            raise UsageError(f"--cache: {error}") from error
-        return None
-    columns = options.reading.columns
-    common = replace(
-        options,
-        grading=replace(options.grading, known={}),
-        scratch=None,
-        blocklist=None,
-        limits=replace(options.limits, ends=None),
-        maps={},
-    )
-    about = [
-        VERSION,
-        code,
-        _libraries(),
-        fmt.name,
-        digest_of_rules(fmt, options),
-        None if columns is None else load_columns(columns).digest,
-        to_builtins(common),
-    ]
-    return Kept(cache.folder, hashlib.sha256(dumped(about).encode()).hexdigest())
+class Cache(Struct, frozen=True):
+    """A folder of entries; crosses processes. Nothing is kept of a run over less than `least` bytes.
 
-
-class Kept(Struct, frozen=True):
-    """The entries of a run; `about` is a digest of what all of them have in common."""
+    If it `is_asked` for, there is an error if there can be none. `about` is a digest of what all entries of a run have in common.
+    """
 
     folder: Path
-    about: str
+    least: int = WORTH_KEEPING
+    is_asked: bool = False
+    about: str = ""
+
+    def for_run(self, fmt: Format, shards: Iterable[Shard], options: CheckOptions, engine: str | None) -> Cache | None:
+        """Return the cache for shards that are checked with these options, None if none of them can be kept.
+
+        Raises `UsageError`.
+        """
+        is_here = engine in {None, "serial", "processes"}
+        # With a cache, a run would read less, and come to another end.
+        is_counted = options.limits.max_total_bytes is not None
+        if not is_here or is_counted or not fmt.reads_only_its_files:
+            return None
+        sizes = [shard.size for shard in shards if _can_be_kept(shard)]
+        if not sizes or sum(sizes) < self.least:
+            return None
+        if fmt.name not in formats():  # asked last: it imports all formats
+            return None
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            code = _digest_of_code()
+        except OSError as error:
+            if self.is_asked:
+                raise UsageError(f"--cache: {error}") from error
+            return None
+        columns = options.reading.columns
+        common = replace(
+            options,
+            grading=replace(options.grading, known={}),
+            scratch=None,
+            blocklist=None,
+            limits=replace(options.limits, ends=None),
+            maps={},
+        )
+        profile = None if columns is None else load_columns(columns).digest
+        rules = digest_of_rules(fmt, options)
+        about = dumped([VERSION, code, _libraries(), fmt.name, rules, profile, to_builtins(common)])
+        return replace(self, about=hashlib.sha256(about.encode()).hexdigest())
 
     def checked(
         self, fmt: Format, shard: Shard, options: CheckOptions, check: Callable[[CheckOptions], ShardResult]
     ) -> ShardResult:
         """Return what an earlier check of the same bytes gave, or else what `check` gives, which is kept."""
-        if not can_be_kept(shard):
-            return check(options)
-        place = self._place_of(shard, options)
-        found = self._found(place, fmt, shard, options.scratch)
-        return found or self._kept(place, fmt, shard, options, check)
-
-    def _place_of(self, shard: Shard, options: CheckOptions) -> Path:
-        known = sorted([*key, count] for key, count in options.grading.known.items())
-        about = dumped([self.about, known, to_builtins(shard, enc_hook=str)]).encode()
-        return self.folder / f"{hashlib.sha256(about).hexdigest()}{_SUFFIX}"
-
-    def _found(self, place: Path, fmt: Format, shard: Shard, scratch: Path | None) -> ShardResult | None:
-        try:
-            entry = convert(json.loads(place.read_bytes()), _Entry)
-            if {role: facts_of(each) for role, each in shard.files.items()} != entry.files:
-                return None
-            os.utime(place)
-        except (OSError, ValueError):  # none, or one that a crash cut off
-            return None
+        scratch = options.scratch
         assert scratch is not None
-        for name, data in entry.scratch.items():
-            target = scratch / name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(base64.b64decode(data))
-        result = entry.result.result(fmt)
-        result.looked = entry.looked
-        return result
-
-    def _kept(
-        self,
-        place: Path,
-        fmt: Format,
-        shard: Shard,
-        options: CheckOptions,
-        check: Callable[[CheckOptions], ShardResult],
-    ) -> ShardResult:
-        assert options.scratch is not None
-        before = {role: each.version for role, each in shard.files.items()}
+        if not _can_be_kept(shard):
+            return check(options)
+        known = sorted([*key, count] for key, count in options.grading.known.items())
+        name = hashlib.sha256(dumped([self.about, known, to_builtins(shard, enc_hook=str)]).encode()).hexdigest()
+        place = self.folder / f"{name}{_SUFFIX}"
+        with suppress(OSError, ValueError):  # there is none, or a crash cut it off
+            entry = convert(json.loads(place.read_bytes()), _Entry)
+            if {role: facts_of(file) for role, file in shard.files.items()} == entry.files:
+                os.utime(place)
+                for path, data in entry.scratch.items():
+                    target = scratch / path
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    target.write_bytes(base64.b64decode(data))
+                result = entry.result.result(fmt)
+                result.looked = entry.looked
+                return result
+        before = {role: file.version for role, file in shard.files.items()}
         # What the check leaves there is moved when it is known to be this shard's.
-        with tempfile.TemporaryDirectory(dir=options.scratch.parent, prefix="corpusfmt-") as folder:
+        with tempfile.TemporaryDirectory(dir=scratch.parent, prefix="corpusfmt-") as folder:
             own = Path(folder)
             result = check(replace(options, scratch=own))
             left = {path.relative_to(own).as_posix(): path for path in sorted(own.rglob("*")) if path.is_file()}
             counted = {code for code, _, _ in result.tally.counts}
-            if not result.coverage.gaps and counted.isdisjoint(INCOMPLETE_CODES):
+            is_whole = not result.coverage.gaps and counted.isdisjoint(INCOMPLETE_CODES)
+            if is_whole and sum(path.stat().st_size for path in left.values()) <= _MOST_BYTES_OF_AN_ENTRY // 2:
                 with suppress(OSError):
-                    self._keep(place, fmt, shard, result, left, before)
-            for name, path in left.items():
-                target = options.scratch / name
+                    files = {role: result.read.get(file.url) or facts_of(file) for role, file in shard.files.items()}
+                    scratched = {path: base64.b64encode(file.read_bytes()).decode() for path, file in left.items()}
+                    record = {
+                        "files": files,
+                        "result": record_of(fmt, 0, result),
+                        "looked": result.looked,
+                        "scratch": scratched,
+                    }
+                    entry_data = dumped(to_builtins(record)).encode()
+                    is_unchanged = all(file.version == before[role] for role, file in shard.files.items())
+                    if is_unchanged and len(entry_data) <= _MOST_BYTES_OF_AN_ENTRY:
+                        with tempfile.NamedTemporaryFile(dir=self.folder, prefix=PARTIAL_PREFIX, delete=False) as new:
+                            new.write(entry_data)
+                        Path(new.name).replace(place)
+            for path, file in left.items():
+                target = scratch / path
                 target.parent.mkdir(parents=True, exist_ok=True)
-                path.replace(target)
+                file.replace(target)
         return result
-
-    def _keep(
-        self,
-        place: Path,
-        fmt: Format,
-        shard: Shard,
-        result: ShardResult,
-        left: Mapping[str, Path],
-        before: Mapping[str, str],
-    ) -> None:
-        if sum(path.stat().st_size for path in left.values()) > _MOST_BYTES_OF_AN_ENTRY // 2:
-            return
-        files = {role: result.read.get(each.url) or facts_of(each) for role, each in shard.files.items()}
-        if any(each.version != before[role] for role, each in shard.files.items()):
-            return
-        entry = {
-            "files": files,
-            "result": record_of(fmt, 0, result),
-            "looked": result.looked,
-            "scratch": {name: base64.b64encode(path.read_bytes()).decode() for name, path in left.items()},
-        }
-        data = dumped(to_builtins(entry)).encode()
-        if len(data) <= _MOST_BYTES_OF_AN_ENTRY:
-            with tempfile.NamedTemporaryFile(dir=self.folder, prefix=PARTIAL_PREFIX, delete=False) as file:
-                file.write(data)
-            Path(file.name).replace(place)
 
     def trim(self) -> None:
         """Remove the least recently used entries if all together are too large, and what killed runs left."""
@@ -192,6 +172,11 @@ class Kept(Struct, frozen=True):
             left -= size
 
 
+def _can_be_kept(shard: Shard) -> bool:
+    """Return whether what the check of a shard gives depends on nothing but local files."""
+    return bool(shard.files) and not any(each.is_remote or each.is_barred for each in shard.files.values())
+
+
 @cache
 def _digest_of_code() -> str:
     """Return a digest of this package, its native kernels, and the data that it ships. Raises `OSError`."""
@@ -206,6 +191,8 @@ def _digest_of_code() -> str:
 @cache
 def _libraries() -> list[str]:
     """Return the versions of Python and all libraries."""
+    from corpusfmt.engine.installed import requirements, version_of  # noqa: PLC0415 - slow to import, and small runs keep nothing
+
     versions = {name: version_of(name) for name, _ in requirements()}
     return [
         sys.version,

@@ -14,10 +14,10 @@ from corpusfmt.engine.sharing import WHOLE, Whole
 from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.limits import Meter
 from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import facts_of
 from corpusfmt.manifest.beside import Known, check_records, named_digests, role_of_record
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.compare import Listing, compare, listing, report_repeated, to_hash

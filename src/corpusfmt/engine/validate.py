@@ -67,8 +67,7 @@ from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, Ove
 from corpusfmt.wording import plural, unknown
 
 if TYPE_CHECKING:
-    from corpusfmt.engine.cache import Kept
-    from corpusfmt.engine.keeping import Cache
+    from corpusfmt.engine.cache import Cache
     from corpusfmt.engine.release import Release
 
 #: What chooses the shards of a sample, unless something else is asked for.
@@ -629,7 +628,12 @@ def _divided(known: Known, shards: Iterable[Shard]) -> Iterator[tuple[Shard, Kno
 
 
 def _check_task(
-    format_name: str, options: CheckOptions, hashing: bool, kept: Kept | None, sample: Sample, task: tuple[Shard, Known]
+    format_name: str,
+    options: CheckOptions,
+    hashing: bool,
+    kept: Cache | None,
+    sample: Sample,
+    task: tuple[Shard, Known],
 ) -> ShardResult:
     shard, known = task
     options = sample.options(shard, replace(options, grading=replace(options.grading, known=known)))

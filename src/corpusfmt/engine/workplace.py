@@ -24,8 +24,6 @@ from corpusfmt.engine.executors import placed
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.stored import StoredState, aside_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.digests import facts_of
-from corpusfmt.io.lock import locked
 from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, entry_of, printable
@@ -39,6 +37,8 @@ from corpusfmt.io.publish import (
     refuse_links,
 )
 from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
+from corpusfmt.io.streams import facts_of
+from corpusfmt.io.temporary import locked
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
 from corpusfmt.wording import plural
 

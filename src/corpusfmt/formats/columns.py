@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from corpusfmt._resources import resource
 from corpusfmt.formats import ReadOptions, detect, named_format
 from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import json_type
 from corpusfmt.io.toml import converted_toml, toml_at

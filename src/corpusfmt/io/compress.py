@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import zlib
-from typing import Any, BinaryIO, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast, get_args
 
 from msgspec import Struct
 
-from corpusfmt.io.hashing import sha256
 from corpusfmt.io.loading import Seen
 from corpusfmt.model import UsageError
 from corpusfmt.wording import unknown
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
 
 _isal: Any
 try:
@@ -126,3 +128,10 @@ def compressor_of(name: CompressionName) -> Any:
         raise UsageError(f"isal is not available on this platform: use a zlib level instead of {name}")
     module = _isal if library == "isal" else zlib
     return module.compressobj(int(level), module.DEFLATED, _GZIP_WBITS)
+
+
+def sha256(data: bytes = b"") -> _Hash:
+    """Return the SHA-256 of data, to which more can be added."""
+    import hashlib  # noqa: PLC0415
+
+    return hashlib.sha256(data)

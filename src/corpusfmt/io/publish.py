@@ -20,14 +20,12 @@ from typing import BinaryIO, Literal, TypeAlias
 
 import xxhash
 
-from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.hashing import sha256
-from corpusfmt.io.lock import locked
+from corpusfmt.io.compress import FileFacts, sha256
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import is_url, partial_name
 from corpusfmt.io.replaced import note_output
 from corpusfmt.io.streams import READ_SIZE
-from corpusfmt.io.temporary import temporary_folder, tidy
+from corpusfmt.io.temporary import locked, temporary_folder, tidy
 from corpusfmt.model import UsageError
 
 Sync: TypeAlias = Literal["all", "data", "none"]

@@ -15,8 +15,9 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import FileFacts, sha256
 from corpusfmt.io.limits import Account
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.witness import Hashed
 from corpusfmt.model import UsageError
 
@@ -341,3 +342,11 @@ _FRAMINGS: Mapping[Codec, _Framing] = {
 def open_chunks(source: Reader, name: str, path: str = "", *, inside: bool = False) -> Chunks:
     """Return the uncompressed chunks of an open file, by the compression in its name."""
     return Chunks(source, codec_of_name(name), path or name, inside=inside)
+
+
+def facts_of(entry: Entry) -> FileFacts:
+    """Return size and SHA-256 of a file. Raises `OSError`."""
+    with entry.open() as file:
+        reader = DigestReader(file)
+        reader.drain()
+        return FileFacts(reader.size, reader.sha256)

@@ -1,17 +1,21 @@
-"""Internal: TOML files of users: settings and recipes."""
+"""Internal: TOML files of users: settings, recipes, releases."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.model import UsageError
 from corpusfmt.wording import meant
+
+if TYPE_CHECKING:
+    from jsonschema import ValidationError
 
 T = TypeVar("T")
 #: The decoder's time and memory grow with the square of a key's parts.
@@ -68,3 +72,28 @@ def decoded_toml(text: str, what: str, parse_float: Callable[[str], float] = flo
         raise UsageError(f"{what}: {error}") from error
     except RecursionError as error:
         raise UsageError(f"{what}: nested too deeply: remove brackets") from error
+
+
+def complaints_of(found: dict[str, Any], schema: bytes) -> list[str]:
+    """Return what is wrong with tables that a user wrote, each key named, by a JSON Schema; nothing where all is right."""
+    from jsonschema import Draft202012Validator, validators  # noqa: PLC0415 - slow, and only user files need it
+
+    # TOML distinguishes 100 from 100.0, JSON Schema does not.
+    types = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: type(value) is int)
+    judge = validators.extend(Draft202012Validator, type_checker=types)  # type: ignore[no-untyped-call]
+    errors = judge(json.loads(schema)).iter_errors(found)
+    return sorted(complaint for error in errors for complaint in _complaints(error))
+
+
+def _complaints(error: ValidationError) -> Iterator[str]:
+    path = [str(step) for step in error.absolute_path]
+    schema: Any = error.schema
+    found: Any = error.instance
+    if error.validator == "required":
+        yield f"{error.message} of `{'.'.join(path)}`" if path else error.message
+    elif error.validator == "additionalProperties":
+        known = schema["properties"]
+        for key in found.keys() - known.keys():
+            yield f"`{'.'.join([*path, key])}` is unknown; known: {', '.join(sorted(known))}"
+    else:
+        yield f"`{'.'.join(path)}` is {json.dumps(found, default=str)}, expected {schema['description']}"

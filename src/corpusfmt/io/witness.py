@@ -10,8 +10,7 @@ from typing import Any, BinaryIO, Self, cast
 
 from msgspec import Struct
 
-from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import FileFacts, sha256
 
 
 class Seen(Struct, frozen=True):

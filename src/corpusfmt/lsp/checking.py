@@ -15,9 +15,9 @@ from corpusfmt.engine.validate import validate
 from corpusfmt.formats import Format, detect, named_format
 from corpusfmt.io.limits import Limits
 from corpusfmt.io.paths import Changed, Root, printable
-from corpusfmt.lsp.schema import Schema
+from corpusfmt.lsp.assist import Schema
 from corpusfmt.model import CorpusfmtError, Finding, Rule
-from corpusfmt.report.explained import rules_of
+from corpusfmt.report.view import rules_of
 
 #: A longer text is not checked while it is edited.
 MOST_BYTES = 20_000_000

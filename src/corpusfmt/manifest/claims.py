@@ -1,6 +1,6 @@
 """Internal: Read the untrusted statements and the signature of a release, and compare them with its manifest.
 
-Nothing here is believed: who signed is another question, `release/signatures.py`. What is reported contradicts the release, no
+Nothing here is believed: who signed is another question, `release/signing.py`. What is reported contradicts the release, no
 matter who says it.
 """
 
@@ -18,8 +18,8 @@ from typing import Annotated
 from msgspec import Meta, Struct, field, to_builtins
 
 from corpusfmt.formats.general import barred
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.streams import facts_of
 from corpusfmt.io.text import pointer
 from corpusfmt.manifest.model import (
     NAME,

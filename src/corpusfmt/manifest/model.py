@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import sha256
 from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import is_hidden
 from corpusfmt.io.text import pretty

@@ -11,10 +11,9 @@ import msgspec
 from msgspec import Meta, Struct
 
 from corpusfmt._resources import resource
-from corpusfmt.engine.schemas import complaints_of
 from corpusfmt.io.compress import COMPRESSION, CompressionName
 from corpusfmt.io.paths import read_named
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import complaints_of, decoded_toml
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import unknown
 
@@ -176,7 +175,7 @@ def load_recipe(name: str, instead: Mapping[str, Json] | None = None) -> Recipe:
 
 def recipe_of(found: dict[str, Any], name: str) -> Recipe:
     """Return a recipe from a table of keys and values, checked by the published schema. Raises `UsageError`."""
-    if complaints := complaints_of(found, "recipe/recipe.schema.json"):
+    if complaints := complaints_of(found, resource("schemas", "recipe/recipe.schema.json").read_bytes()):
         raise UsageError(f"recipe {name}: {'; '.join(complaints)}")
     return msgspec.convert(found, Recipe)
 

@@ -1,12 +1,21 @@
-"""Internal: Run the pipeline: take inputs, run stages, seal the corpus."""
+"""Internal: Run the pipeline: take inputs, run stages, seal the corpus, and log all of it."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
+import os
+import tempfile
+import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
+from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
 
 from corpusfmt.engine.executors import Workers, available_processors, default_jobs, placed
 from corpusfmt.engine.progress import Progress
@@ -16,20 +25,17 @@ from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for, state_of
 from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.outputs import StorePath
-from corpusfmt.io.paths import COPY_HERE, is_url, refuse_remote
-from corpusfmt.io.publish import output_at
+from corpusfmt.io.outputs import Place, StorePath
+from corpusfmt.io.paths import COPY_HERE, is_url, reason_of, refuse_remote
+from corpusfmt.io.publish import output_at, writing
 from corpusfmt.io.replaced import noting_outputs, refuse_replaced
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
-from corpusfmt.pipeline.choices import Choices
+from corpusfmt.pipeline.choices import NO_SELECTION, Choices, Selection
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, Source, inputs_named
 from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
-from corpusfmt.pipeline.intake.scratch import Scratch
-from corpusfmt.pipeline.intake.take import Intake
-from corpusfmt.pipeline.journal import Journal
-from corpusfmt.pipeline.options import NO_SELECTION, Selection
+from corpusfmt.pipeline.intake.take import Intake, Scratch
 from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal.files import seal
@@ -203,3 +209,74 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     if intake.resumed:
         report.results["resumed"] = intake.counts
     return report
+
+
+# Objects cannot grow: the log in a store is put again, whole.
+_SECONDS_BETWEEN_PUTS = 60.0
+
+
+class Journal:
+    """Appends events to a file or an object, if there is one; the last event is the end of the run.
+
+    Raises `UsageError` if it cannot be written.
+    """
+
+    def __init__(self, place: Place | None) -> None:
+        self._file: io.FileIO | None = None
+        self._store: StorePath | None = None
+        if place is None:
+            return
+        try:
+            if isinstance(place, StorePath):
+                self._store, self._path = place, _copied(place)
+            else:
+                self._path = place
+            self._file = io.FileIO(self._path, "a")
+        except OSError as error:
+            raise UsageError(f"cannot write the log {place}: {reason_of(error)}") from error
+        self._put_at = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is None:
+            return
+        try:
+            if isinstance(error, KeyboardInterrupt):
+                self("run-end", {"status": "interrupted"})
+            elif error is not None:
+                self("run-end", {"status": "failed", "reason": str(error)})
+            self._put()
+        except OSError:
+            if error is None:  # a failing log must not hide the error that ended the run
+                raise
+        finally:
+            self._file.close()
+            if self._store is not None:
+                self._path.unlink(missing_ok=True)
+
+    def __call__(self, event: str, facts: Json) -> None:
+        """Write an event with its time and facts."""
+        if self._file is None:
+            return
+        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        with writing(self._path):
+            self._file.write(msgspec.json.encode({"time": at, "event": event} | facts) + b"\n")
+        if time.monotonic() - self._put_at > _SECONDS_BETWEEN_PUTS:
+            self._put()
+
+    def _put(self) -> None:
+        if self._store is not None:
+            self._store.put(self._path)
+            self._put_at = time.monotonic()
+
+
+def _copied(place: StorePath) -> Path:
+    """Return a local copy of a log, to which events are appended."""
+    descriptor, name = tempfile.mkstemp(suffix=".jsonl")
+    with os.fdopen(descriptor, "wb") as file, suppress(FileNotFoundError):
+        file.write(place.read_bytes())
+    return Path(name)

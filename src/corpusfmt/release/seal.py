@@ -1,9 +1,10 @@
-"""Internal: Seal a corpus of any format: check it, hash every file, and write the manifest."""
+"""Internal: Seal a corpus of any format: check it, hash every file, write the manifest, and what vouches for it: statements, and a signature."""
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
@@ -16,12 +17,12 @@ from corpusfmt.engine.validate import Examined, Profiles, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
-from corpusfmt.io.hashing import sha256
+from corpusfmt.io.compress import sha256
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.ondisk import ByName, joined
-from corpusfmt.io.paths import entry_of, refuse_remote
+from corpusfmt.io.paths import Entry, entry_of, is_hidden, refuse_remote, walk
 from corpusfmt.io.publish import publish_bytes, publish_pieces
-from corpusfmt.manifest.claims import check_claims
+from corpusfmt.manifest.claims import Bundle, Statement, check_claims, digests_in
 from corpusfmt.manifest.listed import listed, rules_of
 from corpusfmt.manifest.model import (
     NAME,
@@ -32,14 +33,15 @@ from corpusfmt.manifest.model import (
     Head,
     ListedFile,
     Manifest,
+    is_unlisted,
     pieces_of,
     tree_of,
 )
 from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES, judge_of
+from corpusfmt.manifest.statements import provenance, statement, verification
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
-from corpusfmt.release.signing import KEYLESS, signer_of
-from corpusfmt.release.vouching import outdated, statements_of, vouchers
+from corpusfmt.release.signing import KEYLESS, Signer, signer_of
 from corpusfmt.rules import Grading, Judge, finding_of
 
 
@@ -198,3 +200,66 @@ def _made_of(before: Manifest | None, files: ByName[ListedFile]) -> Json:
 
 def _digests_of_documents(files: ByName[ListedFile]) -> Iterator[tuple[str, str]]:
     return ((path, each.sha256) for path, each in files.items() if each.documents is not None)
+
+
+_STATEMENTS = (PROVENANCE, VERIFICATION)
+
+
+def statements_of(manifest: Manifest, digest: str, report: Report, grading: Grading) -> dict[str, bytes]:
+    """Return the statements about a release by the name of their file; `digest` is that of its manifest, `report` that of its check."""
+    fmt, _ = named_format(report.format)
+    known = {rule.code: rule for rule in (*fmt.rules, *RULES)}
+    rules = {code: grading.judged(rule, report.version, "")[0] or "ignored" for code, rule in known.items()}
+    profiles = {Path(each.name).name: each.text.encode() for each in grading.profiles}
+    made = {
+        PROVENANCE: provenance(manifest),
+        VERIFICATION: verification(manifest, report, profiles, rules),
+    }
+    return {name: statement(name, manifest, digest, predicate) for name, predicate in made.items()}
+
+
+def outdated(folder: Entry, manifest: Manifest, digest: str) -> list[str]:
+    """Return the statements and the signature in a folder that are about other bytes of its manifest."""
+    claims = check_claims(folder, manifest, _any_judge())
+    vouching: dict[str, Statement | Bundle] = {**claims.statements}
+    if claims.bundle is not None:
+        vouching[SIGNATURE] = claims.bundle
+    return [name for name, each in vouching.items() if each.digests.get(NAME, digest) != digest]
+
+
+def vouchers(
+    folder: Entry, manifest: Manifest, digest: str, statements: dict[str, bytes], gone: Collection[str], signer: Signer
+) -> dict[str, bytes]:
+    """Return the files that sign a release, its manifest and the statements about it, except those that are to be `gone`.
+
+    Raises `UsageError` if other statements in the folder, which would be signed, are about another release.
+    """
+    envelope = signer.envelope
+    made = {name: each if envelope is None else envelope(each) for name, each in statements.items()}
+    there = digests_in(folder)
+    names = [name for name in _STATEMENTS if name not in made and name not in gone]
+
+    def digest_of(path: str) -> str | None:
+        if path == NAME:
+            return digest
+        written = made.get(path)
+        return hashlib.sha256(written).hexdigest() if written is not None else there(path)
+
+    judge = _any_judge()
+    check_claims(folder, manifest, judge, digest_of, names)
+    for each in judge.tally.findings:
+        raise UsageError(f"{each.location}: {each.message}: add --attest, or remove the statement, and seal again")
+    signed = {path: each.sha256 for path, each in manifest.files.items()}
+    signed |= {name: found for name in (NAME, *made, *names) if (found := digest_of(name))}
+    return made | {SIGNATURE: signer.bundle(signed, {SIGNATURE, *_ignored(folder)})}
+
+
+def _any_judge() -> Judge:
+    return Judge(RULES, Grading(), version="", path=NAME)
+
+
+def _ignored(folder: Entry) -> Iterator[str]:
+    """Yield the files and folders that are not signed: other signatures, and hidden ones."""
+    for each in walk(folder):
+        if is_unlisted(each.path) and not is_hidden(each.parent) and each.path not in {NAME, *_STATEMENTS}:
+            yield each.path

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from itertools import tee
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.executors import available_processors
@@ -22,7 +25,7 @@ from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter, limited
 from corpusfmt.io.ondisk import Blocks, ByName, in_order, joined
-from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at
+from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at, users_cache
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
 from corpusfmt.manifest.claims import check_claims, check_folder
@@ -31,8 +34,7 @@ from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
 from corpusfmt.model import Coverage, Json, Report, UsageError
-from corpusfmt.release.progress import Hashed, known_at
-from corpusfmt.release.signatures import Identity, Key, check_signatures, identity_of, key_at
+from corpusfmt.release.signing import Identity, Key, check_signatures, identity_of, key_at
 from corpusfmt.rules import Grading, Judge
 
 _CHUNK = 1024 * 1024
@@ -269,3 +271,79 @@ def _read(entry: Entry, stopped: threading.Event) -> FileFacts:
             size += len(part)
             account.add(len(part), len(part))
     return FileFacts(size, digest.hexdigest())
+
+
+class _Known(Struct, frozen=True):
+    """A file as it was when it was hashed: `version` changes with each change of it."""
+
+    path: str
+    version: str
+    size: int
+    sha256: str
+
+
+class Hashed:
+    """The files hashed before, and a file that records further ones; nothing is recorded without a place for it."""
+
+    def __init__(self, place: Path | None) -> None:
+        self._place = place
+        self._file: BinaryIO | None = None
+        self._known = {each.path: each for each in _recorded(place)} if place else {}
+        #: The number of files that an earlier run had hashed.
+        self.taken_over = 0
+
+    def facts(self, entry: Entry) -> FileFacts | None:
+        """Return the recorded facts of a file that has not changed since."""
+        known = self._known.get(entry.path)
+        if known is None or not known.version or (known.version, known.size) != (entry.version, entry.size):
+            return None
+        self.taken_over += 1
+        return FileFacts(known.size, known.sha256)
+
+    def note(self, entry: Entry, facts: FileFacts) -> None:
+        """Record a hashed file for the next run; if that fails, the next run hashes it again."""
+        if self._place is None or entry.path in self._known:
+            return
+        with suppress(OSError):
+            if self._file is None:
+                self._place.parent.mkdir(parents=True, exist_ok=True)
+                self._file = self._place.open("ab")
+            known = _Known(entry.path, entry.version, facts.size, facts.sha256)
+            self._file.write(msgspec.json.encode(known) + b"\n")
+            self._file.flush()
+
+    def forget(self) -> None:
+        """Remove the record: the run has ended."""
+        self.close()
+        if self._place is not None:
+            with suppress(OSError):
+                self._place.unlink()
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+def known_at(url: str, tree: str) -> Hashed:
+    """Return the record of files at a place that were verified against a tree."""
+    cache = users_cache()
+    if cache is None:
+        return Hashed(None)
+    named = url if is_remote(url) else os.path.realpath(url)
+    key = hashlib.sha256(f"{named}\0{tree}".encode("utf-8", "surrogateescape")).hexdigest()
+    return Hashed(cache / "verify" / f"{key}.jsonl")
+
+
+def _recorded(place: Path) -> list[_Known]:
+    decode = msgspec.json.Decoder(_Known).decode
+    known = []
+    try:
+        with place.open("rb") as file:
+            for line in file:
+                # The last line may be cut if the run was killed.
+                with suppress(msgspec.MsgspecError):
+                    known.append(decode(line))
+    except OSError:
+        return []
+    return known

@@ -39,7 +39,7 @@ RENDERERS: Mapping[str, Renderer] = {
     "junit": _of("machine", "junit"),
     "github": _of("machine", "github"),
     "gitlab": _of("machine", "gitlab"),
-    "markdown": _of("summary", "markdown"),
+    "markdown": _of("text", "markdown"),
     "html": _of("web", "html"),
 }
 

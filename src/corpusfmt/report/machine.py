@@ -23,15 +23,16 @@ from corpusfmt.model import (
     run_record,
     summary_record,
 )
-from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import place, verdict_line
 from corpusfmt.report.view import (
     DEFAULT_VIEW,
     View,
+    address_of,
     annotated_path,
     counted,
     left_out,
     notes,
+    rules_of,
     slugs,
     worst_first,
 )

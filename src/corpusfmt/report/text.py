@@ -1,15 +1,27 @@
-"""Internal: Reports as plain text for terminals and logs. Paths are never clipped."""
+"""Internal: Reports as text: for terminals and logs, and in Markdown for the summary of a CI job. Paths are never clipped."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 
 from corpusfmt.model import Coverage, Location, Report, Severity, Verdict
-from corpusfmt.report.view import DEFAULT_VIEW, Entry, View, folded, left_out, notes, slugs
+from corpusfmt.report.view import (
+    DEFAULT_VIEW,
+    Entry,
+    View,
+    address_of,
+    folded,
+    left_out,
+    notes,
+    rules_of,
+    slugs,
+    worst_rules_first,
+)
 from corpusfmt.wording import backticked, leading, plain, plural
+from corpusfmt.wording import markdown as marked
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _KILO = 1000
@@ -201,3 +213,72 @@ def _footer(report: Report, view: View) -> Iterator[str]:
     if checked := checked_line(report):
         yield plain(f"  {checked}")
     yield from _verdict(report, view)
+
+
+_RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
+_RED, _GREEN, _YELLOW, _BLUE = (f"\x1b[1;{number}m" for number in (31, 32, 33, 34))
+_OF_SEVERITY = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
+# No path at the start of a line can be mistaken for one of these.
+_OF_VERDICT = {"VALID": _GREEN, "INVALID": _RED, "INCOMPLETE": _YELLOW, "NO ERRORS IN A SAMPLE": _GREEN}
+_VERDICT = re.compile(rf"^(?:{'|'.join(_OF_VERDICT)})(?=:)")
+# A finding, or the number of those of a rule.
+_STATED = re.compile(rf"^(?P<before>.*?)(?P<what> [A-Z]{{3,4}}[0-9]{{3}} (?P<severity>{'|'.join(Severity)}))(?= )")
+_HELP = "  help: "
+
+
+def with_links(lines: Iterable[str], codes: Collection[str]) -> Iterator[str]:
+    """Yield lines in which the first of some rule codes is a link to its page."""
+    pages = {code: address_of(rule) for code, rule in rules_of(codes).items()}
+    code = re.compile(rf"(?<=[ `])(?:{'|'.join(sorted(pages))})(?=[ `])")
+    for line in lines:
+        yield code.sub(lambda found: _link(pages[found[0]], found[0]), line, count=1) if pages else line
+
+
+def _link(address: str, text: str) -> str:
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+
+
+def coloured(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of a report with places, severities, hints and the verdict in colours."""
+    for line in lines:
+        if line.startswith(_HELP):
+            yield f"{_DIM}{line}{_RESET}"
+        elif stated := _STATED.match(line):
+            before = stated["before"]
+            place = f"{_BOLD}{before}{_RESET}" if before.endswith(":") else before
+            yield f"{place}{_OF_SEVERITY[Severity(stated['severity'])]}{stated['what']}{_RESET}{line[stated.end() :]}"
+        else:
+            yield _VERDICT.sub(lambda found: f"{_OF_VERDICT[found[0]]}{found[0]}{_RESET}", line)
+
+
+def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
+    """Yield the verdict, a table of the rules that fired with their first locations, and the notes."""
+    yield f"## corpusfmt: {report.verdict.value}"
+    yield ""
+    yield verdict_line(report, marked, marked)
+    yield ""
+    yield marked(_kind(report))
+    if report.tally.counts:
+        yield ""
+        yield "| rule | severity | count | first location | message |"
+        yield "|---|---|--:|---|---|"
+        by_severity = report.by_severity
+        for rule in worst_rules_first(by_severity):
+            for severity, count in by_severity[rule].items():
+                first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
+                name = f"{rule} {first.slug}" if first else rule
+                where, what = (marked(str(first.location)), marked(first.message)) if first else ("", "")
+                yield f"| {marked(name)} | {severity} | {count:,} | {where} | {what} |"
+    listed = notes(report)
+    if listed:
+        yield ""
+    for note in listed[: view.max_findings]:
+        yield f"- {note.line(marked)}"
+    if len(listed) > view.max_findings:
+        yield f"- {len(listed) - view.max_findings:,} more"
+
+
+def _kind(report: Report) -> str:
+    checked = checked_line(report)
+    extent = coverage_line(report.coverage) + (f" · {checked}" if checked else "")
+    return f"{report.format} {report.version} · {extent}".replace("  ", " ")

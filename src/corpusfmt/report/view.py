@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from corpusfmt.io.paths import is_url
-from corpusfmt.model import Finding, Report, Severity, alike
+from corpusfmt.model import Finding, Report, Rule, Severity, alike
 from corpusfmt.wording import plain
 
 SEVERITIES = tuple(Severity)
@@ -161,3 +161,24 @@ def annotated_path(report: Report, path: str) -> str:
     if not base or path.startswith("/") or is_url(path):
         return path
     return f"{base}/{path}" if is_url(base) else posixpath.normpath(f"{base}/{path}")
+
+
+#: The newest version of the documentation: a code keeps its meaning, and its page, in all versions.
+_SITE = "https://corpusfmt.github.io/latest"
+
+
+def rules_of(codes: Collection[str]) -> dict[str, Rule]:
+    """Return the rules of some codes; a report of another version may have codes that are unknown here."""
+    if not codes:
+        return {}
+    from corpusfmt.formats import formats  # noqa: PLC0415 - imports every format, which only some outputs need
+    from corpusfmt.hub.rules import RULES as HUB_RULES  # noqa: PLC0415
+    from corpusfmt.manifest.rules import RULES as MANIFEST_RULES  # noqa: PLC0415
+
+    sets = (MANIFEST_RULES, HUB_RULES, *(fmt.rules for fmt in formats().values()))
+    return {rule.code: rule for rules in sets for rule in rules if rule.code in codes}
+
+
+def address_of(rule: Rule) -> str:
+    """Return the address of a rule's page."""
+    return f"{_SITE}/rules/{rule.code}/"

@@ -12,9 +12,19 @@ from inspect import cleandoc
 
 from corpusfmt.model import Finding, Report, Rule, Severity
 from corpusfmt.page import bar, document
-from corpusfmt.report.explained import address_of, rules_of
 from corpusfmt.report.text import checked_line, coverage_line, verdict_line
-from corpusfmt.report.view import DEFAULT_VIEW, SEVERITIES, Entry, View, folded, notes, slugs, worst_rules_first
+from corpusfmt.report.view import (
+    DEFAULT_VIEW,
+    SEVERITIES,
+    Entry,
+    View,
+    address_of,
+    folded,
+    notes,
+    rules_of,
+    slugs,
+    worst_rules_first,
+)
 from corpusfmt.wording import markup, plain, plural
 
 #: The most files or folders that are listed for a rule.

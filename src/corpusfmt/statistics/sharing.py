@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 from msgspec import Struct, convert
 
-from corpusfmt.engine.partfile import Part as PartRead
-from corpusfmt.engine.partfile import PartFile, append_scratch, parts_in, positions_of
+from corpusfmt.engine.parts import Part as PartRead
+from corpusfmt.engine.parts import PartFile, append_scratch, parts_in, positions_of
 from corpusfmt.engine.shares import Share
 from corpusfmt.model import UsageError
 from corpusfmt.report.machine import dumped

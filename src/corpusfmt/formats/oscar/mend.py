@@ -22,9 +22,9 @@ from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.slots import Slots
 from corpusfmt.formats.oscar.survey import LEFTOVER, LOOKS_LIKE_DATA, Folder, look
 from corpusfmt.formats.oscar.text import NO_FINAL_NEWLINE
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.endings import compressed_with_newline, open_line
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import facts_of
 from corpusfmt.rules import Judge
 
 _READ_SIZE = 1 << 20

@@ -14,8 +14,8 @@ from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.inputs import Input
 from corpusfmt.pipeline.intake.take import Inputs, Taken, container_name
+from corpusfmt.pipeline.process.store import Size
 from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, STEP_FAILED, wet_fault
-from corpusfmt.pipeline.size import Size
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from corpusfmt.formats import named_format
 from corpusfmt.formats.describing import Describer
 from corpusfmt.formats.parts import Writer
-from corpusfmt.pipeline.package.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
+from corpusfmt.pipeline.goclassy import GOCLASSY, GOCLASSY_DESCRIBER
 from corpusfmt.pipeline.recipe import Output, Recipe, Step
 
 #: The `source` of documents, unless the form has another.

@@ -1,13 +1,14 @@
-"""Internal: Stage `process`: store one WET file as a container of documents by language."""
+"""Internal: Stage `process`: clean and classify one WET file, and store it as a container of documents by language."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Self
 
 import msgspec
 from msgspec import Struct, field
@@ -16,20 +17,40 @@ from corpusfmt.io.compress import scratch_member
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.io.paths import Entry, OutsideRoot, reason_of
 from corpusfmt.io.publish import publish
+from corpusfmt.io.scan import is_nfc
 from corpusfmt.io.streams import DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import Classifier, LangidError
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
+from corpusfmt.pipeline.goclassy import GoclassyReader
 from corpusfmt.pipeline.hot import KeyedLineSet, LineSet, documents
-from corpusfmt.pipeline.process.cleaning import cleaned
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.process.filters import AddressFilter, Selector
-from corpusfmt.pipeline.process.goclassy import GoclassyReader
 from corpusfmt.pipeline.process.steps import StepCode, StepCounts, StepFailure, Steps
-from corpusfmt.pipeline.process.wet import Batch, batches, wet_batches, wet_chunks
-from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.process.wet import Batch, WetRecord, batches, wet_batches, wet_chunks
+from corpusfmt.pipeline.recipe import Lines, Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
-from corpusfmt.pipeline.size import Size
+
+
+class Size(Struct):
+    """Documents, lines, and bytes of text, line ends included."""
+
+    documents: int = 0
+    lines: int = 0
+    text_bytes: int = 0
+
+    def count(self, lines: int, text_bytes: int) -> None:
+        """Count a document."""
+        self.documents += 1
+        self.lines += lines
+        self.text_bytes += text_bytes
+
+    def __iadd__(self, other: Self) -> Self:
+        self.documents += other.documents
+        self.lines += other.lines
+        self.text_bytes += other.text_bytes
+        return self
+
 
 # Bytes of a language in memory before they become a section of the container.
 _SECTION_BYTES = 4 * 1024 * 1024
@@ -296,3 +317,46 @@ def _flush(container: ContainerWriter, label: str, language: _Language) -> None:
         container.add(label, scratch_member(msgspec.msgpack.encode(language.documents)))
         language.documents.clear()
         language.section_bytes = 0
+
+
+STRIPPED, NORMALISED = "stripped of carriage returns", "normalised to NFC"
+
+
+def cleaned(batches: Iterable[Batch], lines: Lines, counts: Counter[str]) -> Iterator[Batch]:
+    """Yield batches with their lines cleaned as the recipe asks, and count the changed lines."""
+    for batch in batches:
+        strip = lines.strip_carriage_returns and b"\r" in batch.text
+        normalise = lines.nfc and not is_nfc(batch.text)
+        if strip or normalise:
+            records = batch.records()
+            yield Batch.of(
+                WetRecord(headers, _cleaned(text, counts, strip=strip, normalise=normalise))
+                for headers, text in records
+            )
+        else:
+            yield batch
+
+
+def _cleaned(text: bytes, counts: Counter[str], *, strip: bool, normalise: bool) -> bytes:
+    lines = text.split(b"\n")
+    for number, line in enumerate(lines):
+        changed = line
+        if strip and b"\r" in line:
+            # A carriage return inside a line separates words.
+            changed = b" ".join(filter(None, line.split(b"\r")))
+            counts[STRIPPED] += 1
+        if normalise and not changed.isascii():
+            changed = _normalised(changed, counts)
+        lines[number] = changed
+    return b"\n".join(lines)
+
+
+def _normalised(line: bytes, counts: Counter[str]) -> bytes:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError:
+        return line  # will be dropped
+    if unicodedata.is_normalized("NFC", text):
+        return line
+    counts[NORMALISED] += 1
+    return unicodedata.normalize("NFC", text).encode()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.pipeline.package.variants import form_of, variants
 from corpusfmt.pipeline.package.write import Packaged
+from corpusfmt.pipeline.process.store import Size as KeptSize
 from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.pipeline.size import Size as KeptSize
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Built, Counted, Extent, Extents, Size, count_name
 from corpusfmt.statistics.sketch import Sketch

@@ -11,8 +11,8 @@ from corpusfmt.formats.croissant.model.graph import FileObject, Resource
 from corpusfmt.formats.croissant.repairs.document import parent_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
 from corpusfmt.formats.croissant.repairs.registry import Review, repairs
-from corpusfmt.io.digests import facts_of
 from corpusfmt.io.paths import Entry, is_uri
+from corpusfmt.io.streams import facts_of
 from corpusfmt.model import Edit, Finding
 
 #: The media type of a suffix.
