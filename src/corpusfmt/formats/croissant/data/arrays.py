@@ -17,10 +17,9 @@ from corpusfmt.formats.croissant.data.casts import (
     to_text,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.cells import Column, Uneven, hashes_of, keys_of, left_over
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, bounds_of, whole_key
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
 from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.io.parquet import MOST_ROWS
@@ -215,6 +214,8 @@ def _of_texts(array: Any, cast: Cast, is_key: bool) -> Key | None:
     array.validate(full=True)  # checks that it is UTF-8
     if cast in (to_text, unchanged) and not is_key:
         return None
+    if cast not in (to_text, unchanged):
+        raise Uneven
     places = _offsets(array, is_large=types.is_large_string(array.type))
     texts = array.buffers()[2]
     low, high = (int(places[0]), int(places[-1])) if len(places) else (0, 0)
@@ -223,11 +224,6 @@ def _of_texts(array: Any, cast: Cast, is_key: bool) -> Key | None:
     present = _present(array)
     if (present & (starts == ends)).any():
         raise Uneven  # the empty text is a value here, but not in a table of text
-    # Of empty texts, too, the first byte is looked at.
-    column = Column(data, np.frombuffer(data or b" ", dtype=np.uint8), starts, ends, None)
-    rest = left_over(column, cast)
-    for row in rest.tolist():
-        value = column.text(row)
-        if value is not None:
-            cast(value)
-    return (keys_of(column, cast, rest), present) if is_key else None
+    if native is not None:
+        return np.frombuffer(native.hashes_of_texts(data, ends), dtype=np.uint64), present
+    return hashes_of([data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]), present

@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.data.arrays import judged_arrays
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead, Take
-from corpusfmt.formats.croissant.data.cells import combined, hashes_of
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.findings import (
     DATA_ARCHIVE_CORRUPT,
@@ -32,7 +31,15 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, absent_in, are_distinct, as_hashes
+from corpusfmt.formats.croissant.data.plain import (
+    Accepted,
+    KeyOf,
+    absent_in,
+    are_distinct,
+    as_hashes,
+    combined,
+    hashes_of,
+)
 from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.data.tables import judged

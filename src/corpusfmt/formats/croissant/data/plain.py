@@ -1,11 +1,13 @@
-"""Internal: Blocks of tables that a native kernel, if built, checks in one pass; casts check the cells it leaves over."""
+"""Internal: Blocks of tables that a native kernel checks in one pass; casts check the cells it leaves over. Hashes of keys."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.casts import (
     CASTS,
@@ -19,9 +21,15 @@ from corpusfmt.formats.croissant.data.casts import (
     to_url,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.cells import Uneven, combined, hashes_of, native
 from corpusfmt.formats.croissant.data.leaves import Leaf
 from corpusfmt.formats.croissant.data.lookup import key_of
+
+try:
+    from corpusfmt.formats.croissant import _native
+except ImportError:  # no wheel for this platform and no compiler: the same verdict, more slowly
+    native: ModuleType | None = None
+else:
+    native = _native
 
 if TYPE_CHECKING:
     import numpy as np
@@ -58,6 +66,10 @@ _KINDS: dict[Cast, tuple[int, int, int]] = {
 _KINDS_OF_KEYS = (_TEXT, _INTEGER, _DATE, _URL)
 
 
+class Uneven(Exception):
+    """A row lacks a required key, or only a cast can decide on a column."""
+
+
 class KeyOf(Struct, frozen=True):
     """Wanted keys: the values of some leaves together; `required` if each row must have them."""
 
@@ -81,12 +93,11 @@ def bounds_of(cast: Cast) -> tuple[int, int] | None:
 def plainly(
     data: bytes, delimiter: str, width: int, places: Sequence[int], leaves: Sequence[Leaf], keys: Sequence[KeyOf]
 ) -> Accepted | None:
-    """Return the rows of whole lines if the kernel finds all valid, else None; `places` are the leaves' columns.
+    """Return the rows of whole lines if the kernel can read all of them, else None; `places` are the leaves' columns.
 
     Raises `ValueError` and `Uneven` if a cell is certainly wrong.
     """
-    if native is None:
-        return None
+    assert native is not None
     of_keys = {id(leaf) for key in keys for leaf in key.leaves}
     wanted = []
     for place, leaf in zip(places, leaves, strict=True):
@@ -132,6 +143,23 @@ def whole_key(wanted: KeyOf, by_leaf: Mapping[int, Key | None]) -> Key:
     if wanted.required and not present.all():
         raise Uneven
     return combined([as_hashes(keys) for keys, _ in parts]) if len(parts) > 1 else parts[0][0], present
+
+
+def hashes_of(keys: Sequence[bytes]) -> npt.NDArray[np.uint64]:
+    """Return the hash of each key."""
+    import numpy as np  # noqa: PLC0415
+
+    return np.fromiter(map(xxh64_intdigest, keys), dtype=np.uint64, count=len(keys))
+
+
+def combined(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
+    """Return one hash for the hashes of several fields."""
+    import numpy as np  # noqa: PLC0415
+
+    found = parts[0].copy()
+    for part in parts[1:]:
+        found = (found ^ (found >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9) + part
+    return found
 
 
 def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:

@@ -1,23 +1,18 @@
-"""Internal: CSV and TSV files for checking: whole blocks that are clearly valid, and rows for all others."""
+"""Internal: CSV and TSV files for checking: whole blocks that the kernel finds valid, and rows for all others."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING
 
+from corpusfmt.formats.croissant.data import plain
 from corpusfmt.formats.croissant.data.batches import Batch, Broken
-from corpusfmt.formats.croissant.data.cells import Column, Uneven, combined, keys_of, left_over, split
 from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, plainly
+from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, Uneven, plainly
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 # A quoted cell may cross blocks; a longer one is left to the reader of rows.
 _MOST_PENDING = 16 * 1024 * 1024
@@ -31,6 +26,9 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
     `leaves` are columns without transformations; `keys` consist of some of them. Raises `Broken` like `rows.batches`.
     """
     takes = takes_of(leaves)
+    if plain.native is None:
+        yield from table(opened.path, lines(opened.contents), delimiter, takes)
+        return
     pieces = _pieces(opened)
     first = next(pieces, None)
     if first is None:
@@ -41,6 +39,8 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
         yield from table(opened.path, _lines_of(chain([first], pieces)), delimiter, takes)
         return
     begun = Block(rest, 2, first.byte + len(first.data) - len(rest))
+    place_of = places_of(header, (leaf.take.name for leaf in leaves))
+    places = [place_of[leaf.take.name] for leaf in leaves]
     pending = b""
     for piece in chain([begun] if rest else [], pieces):
         if isinstance(piece, LongLine):
@@ -51,16 +51,21 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
         data = pending + piece.data
         pending = b""
         try:
-            yield _accepted(data, delimiter, header, leaves, keys)
-        except Uneven as fault:
-            whole = Block(data, begun.line, begun.byte)
-            if fault.is_open and len(data) < _MOST_PENDING:
-                pending = data
-            elif fault.is_odd or fault.is_open:
-                yield from _slowly(opened, whole, pieces, delimiter, header, leaves)
+            accepted = plainly(data, delimiter, len(header), places, leaves, keys)
+        except (ValueError, Uneven):
+            yield from _slowly(opened, Block(data, begun.line, begun.byte), iter(()), delimiter, header, leaves)
+            continue
+        if accepted is not None:
+            yield accepted
+        elif data.count(b'"') % 2 and len(data) < _MOST_PENDING:
+            pending = data
+        else:
+            # A row may cross the end of the block where a quote or CR is in a place that only the reader can interpret.
+            crosses = b'"' in data or b"\r" in data
+            rest_of_all = pieces if crosses else iter(())
+            yield from _slowly(opened, Block(data, begun.line, begun.byte), rest_of_all, delimiter, header, leaves)
+            if crosses:
                 return
-            else:
-                yield from _slowly(opened, whole, iter(()), delimiter, header, leaves)
     if pending:
         yield from _slowly(opened, Block(pending, begun.line, begun.byte), iter(()), delimiter, header, leaves)
 
@@ -120,38 +125,3 @@ def _slowly(
     takes = takes_of(leaves)
     found = _lines_of(chain([begun] if begun.data else [], [long_line] if long_line is not None else [], rest))
     yield from body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
-
-
-def _accepted(
-    data: bytes, delimiter: str, header: Sequence[str], leaves: Sequence[Leaf], keys: Sequence[KeyOf]
-) -> Accepted:
-    place_of = places_of(header, (leaf.take.name for leaf in leaves))
-    try:
-        plain = plainly(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves], leaves, keys)
-        if plain is not None:
-            return plain
-        data.decode()
-        if not data.endswith(b"\n"):
-            data += b"\n"
-        size, columns = split(data, delimiter, len(header), [place_of[leaf.take.name] for leaf in leaves])
-        rest = {id(leaf): left_over(column, leaf.cast) for leaf, column in zip(leaves, columns, strict=True)}
-        by_leaf = {id(leaf): column for leaf, column in zip(leaves, columns, strict=True)}
-        for leaf in leaves:
-            for row in rest[id(leaf)].tolist():
-                value = by_leaf[id(leaf)].text(row)
-                if value is not None:
-                    leaf.cast(value)
-        return Accepted(size, [_keys(group, by_leaf, rest) for group in keys])
-    except ValueError:
-        raise Uneven from None
-
-
-def _keys(
-    wanted: KeyOf, columns: dict[int, Column], rest: dict[int, npt.NDArray[np.int64]]
-) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-    present = ~columns[id(wanted.leaves[0])].empty
-    for leaf in wanted.leaves[1:]:
-        present = present & ~columns[id(leaf)].empty
-    if wanted.required and not present.all():
-        raise Uneven
-    return combined([keys_of(columns[id(leaf)], leaf.cast, rest[id(leaf)]) for leaf in wanted.leaves]), present
