@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import time
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Take
-from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of, shifted
+from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Take, Trouble
+from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of
 from corpusfmt.formats.croissant.data.files import Opened, split_codec
 from corpusfmt.formats.croissant.data.rows import MAX_JSON
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
@@ -20,7 +20,7 @@ from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys
 from corpusfmt.formats.general import bad_json
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
-from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, lines
 from corpusfmt.io.parquet import Table, values_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location
@@ -70,24 +70,20 @@ _LONG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{19}")
 
 
 def _table(opened: Opened, delimiter: str, keys: Keys) -> Rows:
-    found = blocks(opened.contents)
-    first = next(found, None)
-    if not isinstance(first, Block):
-        raise NoRows("no header")
-    head, _, rest = first.data.partition(b"\n")
-    source = TableLines(opened.path, lines([first.data]))
+    source = TableLines(opened.path, lines(opened.contents))
     header = header_of(opened.path, source.text(), delimiter)
-    _refuse([fault for fault in source.take_faults() if isinstance(fault, Fault)])
+    _refuse(source.take_faults())
     _refuse_header(header, delimiter)
     named, notes = _named(header)
-    table = _Table(opened.path, header, delimiter, {name: Column(name, keys, is_table=True) for name in named})
-    is_plain = b'"' not in head and b"\r" not in head.removesuffix(b"\r")
-    after = chain([Block(rest, 2, len(head) + 1)] if rest else [], found)
-    if not is_plain:
-        table.add_quoted(chain([first], found))
-    elif not table.add_plain(after):
-        table.add_quoted(table.left)
-    return Rows(table.columns, table.records, notes=notes)
+    takes = [Take("column", name) for name in named]
+    columns = [Column(name, keys, is_table=True) for name in named]
+    records = 0
+    for batch in body(source, delimiter, header, takes):
+        _refuse(batch.faults)
+        for take, column in zip(takes, columns, strict=True):
+            column.add(batch.columns[take], partial(_row_of, batch))
+        records += batch.size
+    return Rows(dict(zip(named, columns, strict=True)), records, notes=notes)
 
 
 def _refuse_header(header: Sequence[str], delimiter: str) -> None:
@@ -98,71 +94,6 @@ def _refuse_header(header: Sequence[str], delimiter: str) -> None:
     other = next((each for each in _OTHER_DELIMITERS if each in header[0]), "") if len(header) == 1 else ""
     if other and other != delimiter:
         raise NoRows(f"the header has {other!r} in it, which readers do not split at")
-
-
-class _Table:
-    """The columns of a table, block by block: a whole block at once if it has no quotes, else row by row."""
-
-    def __init__(self, path: str, header: Sequence[str], delimiter: str, columns: dict[str, Column]) -> None:
-        self.columns = columns
-        self.records = 0
-        #: The blocks that were not read this way.
-        self.left: Iterator[Block | LongLine] = iter(())
-        self._path = path
-        self._header = header
-        self._delimiter = delimiter
-        places = {name: place for place, name in reversed(list(enumerate(header)))}
-        self._places = [(places[name], column) for name, column in columns.items()]
-
-    def add_plain(self, found: Iterator[Block | LongLine]) -> bool:
-        """Read blocks without quotes and blank lines; return whether that was all."""
-        for block in found:
-            rows = _plain_rows(block, self._delimiter, len(self._header)) if isinstance(block, Block) else None
-            if rows is None:
-                self.left = chain([block], found)
-                return False
-            assert isinstance(block, Block)
-            cells = list(zip(*rows, strict=True))
-            for place, column in self._places:
-                column.add(_or_none(cells[place]), partial(_line_at, self._path, block.line))
-            self.records += len(rows)
-        return True
-
-    def add_quoted(self, found: Iterator[Block | LongLine]) -> None:
-        """Read blocks as CSV readers do; the first begins with the header, or has a line further down."""
-        first = next(found)
-        takes = [Take("column", name) for name in self.columns]
-        pieces = (_data_of(each) for each in chain([first], found))
-        source = TableLines(self._path, shifted(lines(pieces), first.line, first.byte), first.line - 1)
-        if first.line == 1:
-            header_of(self._path, source.text(), self._delimiter)
-        for batch in body(source, self._delimiter, self._header, takes):
-            _refuse([fault for fault in batch.faults if isinstance(fault, Fault)])
-            for take, column in zip(takes, self.columns.values(), strict=True):
-                column.add(batch.columns[take], partial(_row_of, batch))
-            self.records += batch.size
-
-
-def _plain_rows(block: Block, delimiter: str, width: int) -> list[list[str]] | None:
-    """Return the rows of a block with one row a line; None if that is not clear."""
-    data = block.data.replace(b"\r\n", b"\n") if b"\r" in block.data else block.data
-    if b'"' in data or b"\r" in data or b"\n\n" in data or data.startswith(b"\n"):
-        return None
-    try:
-        rows = [line.split(delimiter) for line in data.removesuffix(b"\n").decode().split("\n")]
-    except UnicodeDecodeError:
-        return None
-    return rows if set(map(len, rows)) == {width} else None
-
-
-def _or_none(cells: Sequence[str]) -> Sequence[str | None]:
-    return [cell or None for cell in cells] if "" in cells else cells
-
-
-def _data_of(block: Block | LongLine) -> bytes:
-    if isinstance(block, LongLine):
-        raise NoRows(f"line {block.line} is longer than {MAX_LINE_BYTES} bytes")
-    return block.data
 
 
 def _named(header: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -176,10 +107,11 @@ def _named(header: Sequence[str]) -> tuple[list[str], list[str]]:
     return names, notes[:10]
 
 
-def _refuse(faults: Sequence[Any]) -> None:
+def _refuse(faults: Sequence[Trouble]) -> None:
     """Raise `NoRows` for the first fault of rows."""
-    for each in faults:
-        raise NoRows(_why(each))
+    for fault in faults:
+        if isinstance(fault, Fault):
+            raise NoRows(_why(fault))
 
 
 def _why(fault: Fault) -> str:
@@ -191,10 +123,6 @@ def _said(at: Location) -> str:
 
 
 # Places of rows, as text.
-
-
-def _line_at(path: str, first: int, row: int) -> str:
-    return f"{path}:{first + row}"
 
 
 def _numbered(path: str, numbers: Sequence[int], row: int) -> str:
