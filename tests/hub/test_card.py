@@ -18,7 +18,6 @@ from corpusfmt.formats.dolma.write import DOLMA
 from corpusfmt.formats.oscar.write import OSCAR_1_1
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.loading import BLOCK_BYTES, LIST, Columns, Looking, Seen
-from corpusfmt.io.ondisk import ByName
 from corpusfmt.model import Json, UsageError
 
 OWN = """---
@@ -35,7 +34,7 @@ Written by hand.
 
 def release(*paths: str, loaded: Any = DOLMA.loaded, default: str | None = None, **facts: Any) -> Release:
     files = {path: FileFacts(1, "0" * 64, 2, **facts) for path in paths}
-    return Release("corpus", "A corpus", "original", ByName(files.items()), loaded, default)
+    return Release("corpus", "A corpus", "original", dict(sorted(files.items())), loaded, default)
 
 
 def head(card: bytes) -> Json:

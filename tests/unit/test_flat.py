@@ -1,4 +1,4 @@
-"""What is kept of many items: on disk it takes no memory for each, and an input of a build takes little."""
+"""An input of a build takes little memory."""
 
 from __future__ import annotations
 
@@ -8,29 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
-import pytest
-
-from corpusfmt.io.ondisk import ByName, OnDisk, order_of
 from corpusfmt.pipeline.intake.inputs import inputs_named
 from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.intake.take import Inputs, Taken
 from corpusfmt.pipeline.process.store import Processed
-
-_MANY = 20_000
-
-
-def numbers() -> object:
-    return OnDisk(range(_MANY))
-
-
-def numbers_in_order() -> object:
-    found = OnDisk(range(_MANY))
-    found.sort(order_of(-number for number in found))
-    return found
-
-
-def named() -> object:
-    return ByName((f"{number:064}", number) for number in range(_MANY))
 
 
 def held(make: Callable[[], Any]) -> int:
@@ -43,11 +24,6 @@ def held(make: Callable[[], Any]) -> int:
     finally:
         tracemalloc.stop()
     return size
-
-
-@pytest.mark.parametrize("make", [numbers, numbers_in_order, named])
-def test_an_item_takes_no_memory(make: Callable[[], Any]) -> None:
-    assert held(make) < 5 * _MANY
 
 
 def test_an_input_of_a_build_takes_little_memory(tmp_path: Path) -> None:

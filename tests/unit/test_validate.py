@@ -324,12 +324,10 @@ def test_a_task_that_is_read_elsewhere_is_seen_from_here(tmp_path: Path) -> None
     assert seen == [{0: 0, 1: 7, 3: 1 << 40, 9: 0}]
 
 
-def test_files_with_the_same_columns_share_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "_MOST_COLUMNS", 2)
-    found = [(f"{number}", Looked((Seen(kinds=number % 3),), number)) for number in (0, 3, 1, 2, 0, 1)]
+def test_files_with_the_same_columns_share_them() -> None:
+    found = {f"{number}": Looked((Seen(kinds=number % 3),), number) for number in range(4)}
     looked = sharing.LookedAt()
-    for path, each in found:
+    for path, each in found.items():
         looked.note(path, each)
-    assert list(looked) == found
-    columns = [each.blocks for _, each in looked]
-    assert columns[0] is columns[1]
+    assert looked == found
+    assert looked["0"].blocks is looked["3"].blocks

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, mention, warn
-from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.paths import Entry, is_pattern, matching, printable, without_query
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.io.temporary import temporary_folder
@@ -110,11 +109,11 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
         if found := {name: to for _, each in reports for name, to in each.arguments.get(what, {}).items()}:
             whole.arguments[what] = found
     whole.unmatched = _unmatched([report for _, report in reports], whole, baseline)
-    whole.shards = Blocks(
+    whole.shards = [
         Checked(tuple(_join(shown, path) for path in shard.paths), shard.seconds)
         for shown, report in reports
         for shard in report.shards
-    )
+    ]
     return whole
 
 

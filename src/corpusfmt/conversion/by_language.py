@@ -12,38 +12,35 @@ from msgspec.structs import replace
 from corpusfmt.conversion.job import Job, is_unchanged
 from corpusfmt.conversion.layout import unnested_folders
 from corpusfmt.conversion.stages import Converted, PackTask, SortTask, pack_language, sort_shards
-from corpusfmt.engine.stages import StageTask
+from corpusfmt.engine.stages import Results, StageTask
 from corpusfmt.formats import Shard, by_size
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.ondisk import OnDisk
 
 #: Bytes of text per part, because shards of the source do not show where to cut.
 PART_BYTES = 500_000_000
 # Shards that are stored in one container: each language opens all containers.
 _BYTES_TOGETHER, _MOST_TOGETHER = 4_000_000, 300
-# Tasks with so many shards, and their results, that are in memory.
-_HELD = 4
 
 
-def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
+def by_language(job: Job, shards: Sequence[Shard]) -> Results[Converted] | list[Converted]:
     """Return the results of all shards and languages."""
-    tasks, weights, containers = OnDisk[StageTask[SortTask]](held=_HELD), array("q"), []
+    reading, tasks = job.reading, list[StageTask[SortTask]]()
+    weights, containers = array("q"), []
     for some in by_size(shards, _BYTES_TOGETHER, _MOST_TOGETHER):
         name = f"{some[0].index:06d}"
         container = job.workplace.state / "sort" / f"{name}.box"
-        argument = SortTask(tuple(map(job.reading, some)), job.target, container, job.workplace.aside(name))
+        argument = SortTask(reading, tuple(some), job.target, container, job.workplace.aside(name))
         tasks.append(StageTask(name, argument, job.fingerprint(some)))
         weights.append(sum(shard.size for shard in some))
         containers.append(container)
     share = job.stages.share
-    sorted_shards = job.stages.run_whole(
+    sorted_shards = job.stages.run(
         "sort",
         sort_shards,
         share.taken(tasks) if share else tasks,
         Converted,
         share.taken(weights) if share else weights,
         reusable=_is_sorted,
-        held=_HELD,
     )
     if share:
         return sorted_shards
@@ -60,12 +57,8 @@ def by_language(job: Job, shards: Sequence[Shard]) -> OnDisk[Converted]:
         pack = PackTask(job.target, folder, unnested[folder], tuple(containers), part_bytes, aside)
         packs.append(StageTask(name, pack, fingerprint))
     sizes = [folders[pack.argument.folder] for pack in packs]
-    packed = job.stages.of_own_files.run_whole(
-        "pack", pack_language, packs, Converted, sizes, reusable=is_unchanged, held=_HELD
-    )
-    for each in sorted_shards:
-        packed.append(replace(each, documents=0))
-    return packed
+    packed = job.stages.of_own_files.run("pack", pack_language, packs, Converted, sizes, reusable=is_unchanged)
+    return [*packed, *(replace(result, documents=0) for result in sorted_shards)]
 
 
 def _is_sorted(task: SortTask, result: Converted) -> bool:

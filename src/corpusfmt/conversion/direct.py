@@ -1,51 +1,63 @@
-"""Internal: Convert shards to files one by one, or to parts of another size."""
+"""Internal: Convert shards to files one by one, or to parts of another size.
+
+If the target requires it, no two documents have the same source and id: tasks with documents that repeat earlier names run
+twice.
+"""
 
 from __future__ import annotations
 
 import posixpath
+import shutil
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from operator import itemgetter
+from pathlib import Path
 
 from msgspec.structs import replace
 
 from corpusfmt.conversion.job import Job
 from corpusfmt.conversion.layout import Group, language_of
-from corpusfmt.conversion.stages import Converted, DirectTask
-from corpusfmt.conversion.unrepeated import unrepeated
-from corpusfmt.engine.stages import StageTask
+from corpusfmt.conversion.repeats import WHOLE, Identified, Identity, repeats_among, repetition_in, write_repeats
+from corpusfmt.conversion.rules import finding
+from corpusfmt.conversion.stages import Converted, DirectTask, IdentifyTask, Target, identify
+from corpusfmt.engine.stages import Results, StageTask
 from corpusfmt.engine.workplace import digest
-from corpusfmt.io.ondisk import Blocks, OnDisk, in_order
+from corpusfmt.io.containers import removed_as_damaged
+from corpusfmt.io.keys import Batch, repeated_in_batches
+from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.runs import damaged_runs
+from corpusfmt.model import BadInput
 
 
-def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDisk[Converted]:
+def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> Results[Converted]:
     """Return the results of the groups, each given with its attribute sets."""
-    writer, keys = job.way.writer, job.workplace.state / "keys"
-    tasks = OnDisk[StageTask[DirectTask]]()
+    writer, reading, workplace = job.way.writer, job.reading, job.workplace
+    targets: dict[tuple[str, ...], Target] = {}
+    tasks: list[StageTask[DirectTask]] = []
     weights = array("q")
     for group, names in groups:
         folder, stem = group.name.folder, group.name.stem
-        task_name = f"{group.shards[0].index:06d}"
-        target = replace(job.target, sets=names)
+        target = targets.setdefault(names, replace(job.target, sets=names))
         if names:
             folder, stem = "", posixpath.join(folder, stem)
         argument = DirectTask(
-            tuple(job.reading(shard) for shard in group.shards),
+            reading,
+            group.shards,
             target,
             target.writer.folder(folder),
             stem,
             group.name.part,
             job.size,
             language_of(group.name) if writer.by_language else None,
-            job.workplace.aside(task_name),
-            keys / task_name if writer.key is not None else None,
+            workplace.state,
+            workplace.run,
         )
         size = sum(shard.size for shard in group.shards)
-        tasks.append(StageTask(task_name, argument, job.fingerprint(group.shards), size))
+        tasks.append(StageTask(argument.name, argument, job.fingerprint(group.shards), size))
         weights.append(size)
     if writer.key is not None:
-        return unrepeated(job, tasks, weights, keys)
+        return _unrepeated(job, tasks, weights)
     converted = job.converted(tasks, weights)
     if job.stages.share or not writer.by_language:
         return converted
@@ -53,12 +65,12 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> OnDis
     numbers = _numbered_through(tasks, converted)
     if not numbers:
         return converted
-    numbered = OnDisk(_as_part(numbers.get(index, task.argument.part), task) for index, task in enumerate(tasks))
+    numbered = [_as_part(numbers.get(index, task.argument.part), task) for index, task in enumerate(tasks)]
     return job.converted(numbered, weights, again=True)
 
 
 def _numbered_through(
-    tasks: Sequence[StageTask[DirectTask]], converted: Sequence[Converted]
+    tasks: Sequence[StageTask[DirectTask]], converted: Iterable[Converted]
 ) -> Mapping[int, int | None]:
     """Return the new part numbers of tasks, by index: those of each language that have files get 1, 2, 3, … if there are gaps."""
     placed = (
@@ -66,7 +78,7 @@ def _numbered_through(
         for index, (task, result) in enumerate(zip(tasks, converted, strict=True))
         if result.files and task.argument.part_bytes is None
     )
-    parts = Blocks(in_order(placed, lambda each: (each[0], each[1] or 0)))
+    parts = sorted(placed, key=lambda each: (each[0], each[1] or 0))
     with_gaps = {series for series, some in groupby(parts, itemgetter(0)) if _has_gaps(part for _, part, _ in some)}
     numbers: dict[int, int | None] = {}
     for series, some in groupby(parts, itemgetter(0)) if with_gaps else ():
@@ -89,3 +101,74 @@ def _as_part(number: int | None, task: StageTask[DirectTask]) -> StageTask[Direc
         return task
     argument = replace(task.argument, part=number)
     return replace(task, argument=argument, fingerprint=digest(task.fingerprint, "part", number))
+
+
+def _unrepeated(job: Job, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int]) -> Results[Converted]:
+    """Convert with unique names. Tasks with documents that repeat earlier names run twice."""
+    whole = digest(task.fingerprint for task in tasks)
+    keys, repeats = job.workplace.state / "keys", job.workplace.state / "repeats" / whole
+    again = not (repeats / WHOLE).exists()
+    if again:
+        converted = job.converted(tasks, weights)
+        if job.stages.share:
+            return converted
+        shutil.rmtree(repeats.parent, ignore_errors=True)
+        for run in damaged_runs(keys):
+            shutil.rmtree(run.parent)  # its task runs again
+            raise removed_as_damaged(run, "it has another checksum")
+        if not _find_repeats(job, tasks, keys, repeats):
+            return converted
+        publish_bytes(repeats / WHOLE, b"")
+    if job.stages.share:
+        return job.converted([], [])
+    kept = [_without(repeats / task.id, whole, task) for task in tasks]
+    return job.converted(kept, weights, again=again)
+
+
+def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, found: Path) -> bool:
+    """Write the documents to reject; return whether there are any. Raises `BadInput` if none may be rejected."""
+    positions: dict[int, int] = {}
+    any_found = False
+    first_with: dict[str, Identity] = {}
+    for number, batch in enumerate(repeated_in_batches(keys)):
+        positions = positions or {task.argument.index: position for position, task in enumerate(tasks)}
+        if not batch.continues:
+            first_with.clear()
+        for task, rows, identified in _identified(job, tasks, positions, batch):
+            repeats = repeats_among(rows, identified, first_with)
+            repeat = next(repeats, None)
+            if repeat is None:
+                continue
+            if job.options.on_bad_record == "stop":
+                raise BadInput(finding(*repetition_in(identified, *repeat)))
+            write_repeats(found / task.id / f"{number:06d}.jsonl", chain([repeat], repeats))
+            any_found = True
+    return any_found
+
+
+def _identified(
+    job: Job, tasks: Sequence[StageTask[DirectTask]], positions: Mapping[int, int], batch: Batch
+) -> Iterator[tuple[StageTask[DirectTask], array[int], Identified]]:
+    """Yield the tasks with candidates, their candidate documents, and the documents' names, read again.
+
+    `positions` are those of the tasks by index.
+    """
+    asked: list[StageTask[IdentifyTask]] = []
+    weights = array("q")
+    for index, rows in batch.rows_by_shard():
+        task = tasks[positions[index]]
+        fingerprint = digest(task.fingerprint, rows.tobytes())
+        asked.append(StageTask(task.id, IdentifyTask(task.argument, rows), fingerprint, task.size))
+        weights.append(task.size)
+    results = job.stages.run("identify", identify, asked, Identified, weights)
+    for each, result in zip(asked, results, strict=True):
+        yield tasks[positions[each.argument.task.index]], each.argument.rows, result
+
+
+def _without(repeats: Path, whole: str, task: StageTask[DirectTask]) -> StageTask[DirectTask]:
+    """Return a task that rejects the documents in `repeats` (named by `whole` in its fingerprint), or else the task."""
+    if not repeats.exists():
+        return task
+    return replace(
+        task, argument=replace(task.argument, repeats=repeats), fingerprint=digest(task.fingerprint, "repeats", whole)
+    )

@@ -52,18 +52,18 @@ def refuse_unread(found: Finding) -> None:
 
 
 class Reading(Struct, frozen=True):
-    """How to read one shard; crosses processes. `filed`: the target has folders by language.
+    """How the shards of a source are read; crosses processes. `filed`: the target has folders by language.
 
-    `variant` is the source of documents without one, if the variants of a release share ids.
+    Rejected records are written to `quarantine`. `names_variants`: the source of documents without one names the variant of
+    the release, because variants share ids.
     """
 
     format: str
-    shard: Shard
     check: CheckOptions
     options: Options
     filed: bool
-    sidecar: Place
-    variant: str = ""
+    quarantine: Place
+    names_variants: bool = False
 
     @property
     def source(self) -> Format:
@@ -78,18 +78,25 @@ class Documents:
     """
 
     def __init__(
-        self, reading: Reading, losses: Losses, aside: Path, repeated: Iterator[First | None] | None = None
+        self,
+        reading: Reading,
+        shard: Shard,
+        losses: Losses,
+        aside: Path,
+        repeated: Iterator[First | None] | None = None,
     ) -> None:
         self._reading = reading
+        self._shard = shard
         self._is_first = repeated is None
         self._repeated = repeated or repeat(None)
         self._losses = losses
         self._options = reading.options
         self._aside = aside
         self._stack = ExitStack()
+        self._sidecar_path = reading.quarantine / f"{shard.index:06d}.jsonl"
         self._sidecar: BinaryIO | None = None
         self._sidecar_size, self._sidecar_digest = 0, sha256()
-        self.path = path_of(reading.shard)
+        self.path = path_of(shard)
         #: The name of the language in metadata.
         self.language_name = reading.options.language_field or "language"
         self._by_row = False
@@ -109,7 +116,7 @@ class Documents:
     def quarantined(self) -> dict[str, FileFacts]:
         """The sidecar file, if any, by name."""
         facts = FileFacts(self._sidecar_size, self._sidecar_digest.hexdigest())
-        return {} if self._sidecar is None else {self._reading.sidecar.name: facts}
+        return {} if self._sidecar is None else {self._sidecar_path.name: facts}
 
     def of_language(self, expected: str | None, batch: type[Batch] | None = None) -> Iterator[Any]:
         """Yield the documents, which must be of the language if one is given. Raises `BadInput`.
@@ -156,9 +163,9 @@ class Documents:
         read = reader.batches.get(batch) if batch is not None and self._is_first else None
         asked = expected is not None and (options.language_field or not LABEL.fullmatch(expected))
         if read is None or (self._reading.filed and (asked or options.language_attribute)):
-            yield from reader.read(self._reading.shard, self._reading.check)
+            yield from reader.read(self._shard, self._reading.check)
             return
-        for each in read(self._reading.shard, self._reading.check):
+        for each in read(self._shard, self._reading.check):
             if isinstance(each, RowBlock):
                 each.language = expected or ""
             yield each
@@ -202,7 +209,8 @@ class Documents:
         steps: list[Callable[[Document], None]] = []
         if options.source or options.added:
             steps.append(lambda document: _fill_in(document, options, source_name))
-        if variant := self._reading.variant:
+        if self._reading.names_variants and self._shard.corpus:
+            variant = f"{source_name}/{self._shard.corpus}"
             steps.append(lambda document: name_variant(document, variant) if document.source == source_name else None)
         if options.language_set:
             steps.append(attributes.add_language)
@@ -221,7 +229,7 @@ class Documents:
         if self._options.on_bad_record == "stop":
             raise BadInput(found)
         if self._sidecar is None:
-            self._sidecar = self._stack.enter_context(publish(self._reading.sidecar, aside=self._aside))
+            self._sidecar = self._stack.enter_context(publish(self._sidecar_path, aside=self._aside))
         if found.code in CUT and not rejected.raw:
             self.cut.append(at.path)
         else:

@@ -12,10 +12,9 @@ from corpusfmt.conversion.documents import Reading
 from corpusfmt.conversion.options import Options
 from corpusfmt.conversion.stages import Converted, DirectTask, PackTask, SortTask, Target, convert_shards
 from corpusfmt.conversion.way import Way
-from corpusfmt.engine.stages import Stages, StageTask
+from corpusfmt.engine.stages import Results, Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import all_there, all_unchanged
 
@@ -38,31 +37,24 @@ class Job(Struct, frozen=True):
         files = ((file, shard.read_as) for shard in shards for file in shard.files.values())
         return digest(*self.settings, ((file.path, file.size, file.version, read_as) for file, read_as in files))
 
-    def reading(self, shard: Shard) -> Reading:
-        """Return how to read a shard."""
-        reader, writer = self.way.reader, self.way.writer
-        sidecar = quarantine_of(self.workplace.destination) / f"{shard.index:06d}.jsonl"
-        variant = ""
-        if (
-            self.side_by_side
-            and not writer.by_language
-            and shard.corpus
-            and reader.source_name
-            and not self.options.source
-        ):
-            variant = f"{reader.source_name}/{shard.corpus}"
-        encoded = writer.takes_encoded_texts and not self.options.language_set
+    @property
+    def reading(self) -> Reading:
+        """How to read shards."""
+        way, options, by_language = self.way, self.options, self.way.writer.by_language
+        encoded = way.writer.takes_encoded_texts and not options.language_set
         check = replace(self.check, encoded_texts=encoded)
-        return Reading(self.way.source.name, shard, check, self.options, writer.by_language, sidecar, variant)
+        names_variants = self.side_by_side and not by_language and bool(way.reader.source_name) and not options.source
+        quarantine = quarantine_of(self.workplace.destination)
+        return Reading(way.source.name, check, options, by_language, quarantine, names_variants)
 
     def converted(
         self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], *, again: bool = False
-    ) -> OnDisk[Converted]:
+    ) -> Results[Converted]:
         """Run tasks that convert shards to files; `again` if this process has already done so, and some changed since."""
         if self.stages.share:
             tasks, weights = self.stages.share.taken(tasks), self.stages.share.taken(weights)
         reusable = is_there if again else is_unchanged
-        return self.stages.run_whole("convert", convert_shards, tasks, Converted, weights, reusable=reusable)
+        return self.stages.run("convert", convert_shards, tasks, Converted, weights, reusable=reusable)
 
 
 def quarantine_of(destination: Place) -> Place:

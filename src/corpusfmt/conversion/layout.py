@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,6 @@ from corpusfmt.formats import Plan, Reader, Shard
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.parts import FOLDERS_ABOVE, is_root_file
 from corpusfmt.hub.kinds import loadable
-from corpusfmt.io.ondisk import Hashes, OnDisk, order_of
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import BadInput, Location, UsageError
@@ -33,7 +33,7 @@ _ONLY_LISTED = "other"
 _DOCUMENTS, _TABLES = "documents", "data"
 
 
-class Name(Struct, frozen=True):
+class Name(Struct, frozen=True, gc=False):
     """A parsed shard name: folder below the data, stem, and part number."""
 
     folder: str
@@ -48,7 +48,7 @@ class Group(Struct, frozen=True):
     shards: tuple[Shard, ...]
 
 
-class Work(Struct, frozen=True):
+class Work(Struct):
     """Shards in order, and the groups of them that become files, each with its attribute sets in the target.
 
     There are no groups if documents are first sorted by language. `losses` counts data that is not read.
@@ -102,7 +102,7 @@ def keep_apart(shards: Sequence[Shard]) -> Sequence[Shard]:
     """
     corpora = {shard.corpus for shard in shards}
     if len(corpora) == 1:
-        return shards if corpora == {""} else OnDisk(replace(shard, corpus="") for shard in shards)
+        return shards if corpora == {""} else [replace(shard, corpus="") for shard in shards]
     if not _are_apart(corpora):
         found = ", ".join(f"`{each or '.'}`" for each in sorted(corpora))
         raise UsageError(
@@ -119,7 +119,7 @@ def _are_apart(folders: Iterable[str]) -> bool:
 
 
 def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
-    """Return the work to do, and move the shards of the plan to disk. Raises `BadInput` or `UsageError` if it cannot be done."""
+    """Return the work to do, and put the shards of the plan in order. Raises `BadInput` or `UsageError` if it cannot be done."""
     reader, by_language = way.reader, way.writer.by_language
     plan.refuse_unread()
     refuse_incomplete(reader, plan, stops=options.on_bad_record == "stop")
@@ -128,11 +128,11 @@ def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
     check_sets(options, {name for shard in plan.shards for name in reader.attribute_sets(shard)})
     losses = Losses(options.on_loss)
     count_unread(reader, plan, losses)
-    shards = plan.shards = _on_disk(plan)
+    shards = plan.shards = in_order(plan.shards)
     if by_language and not are_filed(shards):
         return Work(keep_apart(shards), None, dict(losses.counts))
     grouped = groups(shards, by_language=by_language, cut_anew=cut_anew)
-    return Work(shards, OnDisk((group, _sets(way, options, group)) for group in grouped), dict(losses.counts))
+    return Work(shards, [(group, _sets(way, options, group)) for group in grouped], dict(losses.counts))
 
 
 def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
@@ -148,20 +148,12 @@ def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
 
 def in_order(shards: Iterable[Shard]) -> list[Shard]:
     """Return shards sorted by stem and part number."""
-    named = ((_order_of(name_of(shard)), shard) for shard in shards)
-    return [shard for _, shard in sorted(named, key=lambda each: each[0])]
 
+    def key(shard: Shard) -> tuple[str, str, int]:
+        name = name_of(shard)
+        return name.folder, name.stem, name.part or 0
 
-def _order_of(name: Name) -> tuple[str, str, int]:
-    return name.folder, name.stem, name.part or 0
-
-
-def _on_disk(plan: Plan) -> OnDisk[Shard]:
-    """Return the shards of a plan in order, which frees their memory."""
-    shards = plan.shards if isinstance(plan.shards, OnDisk) else OnDisk(plan.shards)
-    plan.shards = ()
-    shards.sort(order_of(_order_of(name_of(shard)) for shard in shards))
-    return shards
+    return sorted(shards, key=key)
 
 
 def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> Iterator[Group]:
@@ -177,8 +169,7 @@ def groups(shards: Sequence[Shard], *, by_language: bool, cut_anew: bool) -> Ite
         stem = language_of(name) or "" if by_language else name.stem
         return name.folder, stem, 0 if cut_anew else name.part or 0
 
-    in_groups = map(shards.__getitem__, order_of(map(target_of, shards)))
-    for _, some in groupby(in_groups, key=target_of):
+    for _, some in groupby(sorted(shards, key=target_of), key=target_of):
         same: dict[int | None, Shard] = {}
         for shard in some:
             part = name_of(shard).part
@@ -255,7 +246,7 @@ def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
     if source.kind != "directory" or reader.plan is not None:
         return []
     files = (file for shard in plan.shards for role, file in shard.files.items() if role != _ONLY_LISTED)
-    read = Hashes(map(_place, files))
+    read = set(map(_place, files))
     lost = {path for code, _, path in plan.tally.counts if code in reader.unread_rules}
     return [
         each.path
@@ -269,7 +260,7 @@ def unread_files(source: Entry, reader: Reader, plan: Plan) -> list[str]:
 
 
 def _place(entry: Entry) -> str:
-    return entry.url if entry.is_remote else str(Path(entry.url).absolute())
+    return entry.url if entry.is_remote else posixpath.abspath(entry.url)
 
 
 def count_unread(reader: Reader, plan: Plan, losses: Losses) -> None:

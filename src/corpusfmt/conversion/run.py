@@ -16,9 +16,8 @@ from corpusfmt.conversion.direct import directly
 from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
-from corpusfmt.conversion.report import report_of
-from corpusfmt.conversion.seal import made, report_of_finished, seal
-from corpusfmt.conversion.stages import Converted, Target
+from corpusfmt.conversion.seal import coverage_of, made, report_of, report_of_finished, seal
+from corpusfmt.conversion.stages import Converted, Target, summed
 from corpusfmt.conversion.way import way_between
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress
@@ -28,7 +27,6 @@ from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.formats import CheckOptions, Plan, ReadOptions, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
@@ -137,16 +135,17 @@ def convert(
         stages = Stages(workplace.state, workers, progress, None, limits, planned.read, share, workplace.stored)
         written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
+        unread = [] if share else unread_files(entry, way.reader, plan)
         report = _shared(job, plan, work, entry, finish=finish)
     if "files" in report.results:
-        report.results["unread"] = unread_files(entry, way.reader, plan)
+        report.results["unread"] = unread
     report.started, report.finished = started, now()
     return report
 
 
 def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) -> Report:
     """Do all of the work, what shards have left, or the work of a shard, unless the destination has the result already."""
-    share, made_of = job.stages.share, _made(job, plan, ())
+    share, made_of = job.stages.share, made(job, CODE_FORMAT, Converted(), _revision(plan))
     finished = report_of_finished(job, made_of, plan, source)
     try:
         if not finished:
@@ -162,17 +161,26 @@ def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) ->
 
 def completed(job: Job, plan: Plan, work: Work) -> Report:
     """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
-    converted = _converted(job, work)
+    revision, coverage = _revision(plan), coverage_of(plan)
+    try:
+        results = by_language(job, work.shards) if work.groups is None else directly(job, work.groups)
+    except (BadInput, UsageError):
+        if not job.stages.share:
+            job.workplace.give_up()
+        raise
     if job.stages.share:
-        done: Json = {"shard": {"tasks": len(converted)}}
+        done: Json = {"shard": {"tasks": len(results)}}
         return Report(job.way.target.name, job.way.target_version, Tally(), Coverage(), results=done)
-    files = seal(job.workplace, job.way, converted, _made(job, plan, converted))
-    return report_of(job.way, plan, converted, job.options.on_loss, files)
+    # What was made of the shards takes as much memory as they.
+    plan.shards = work.shards = work.groups = ()
+    converted = summed(results, work.losses)
+    files = seal(job.workplace, job.way, converted, made(job, CODE_FORMAT, converted, revision))
+    return report_of(job.way, plan, coverage, converted, job.options.on_loss, files)
 
 
-def _made(job: Job, plan: Plan, converted: Sequence[Converted]) -> Json:
-    read = next((file.url for shard in plan.shards for file in shard.files.values()), "")
-    return made(job, CODE_FORMAT, job.target.compression, converted, revision_of(read))
+def _revision(plan: Plan) -> Json:
+    """Return the commit of a source on the Hub."""
+    return revision_of(next((file.url for shard in plan.shards for file in shard.files.values()), ""))
 
 
 def _ends(
@@ -188,16 +196,3 @@ def _ends(
     refuse_barred(entry)
     refuse_nested(entry, place)
     return entry, place
-
-
-def _converted(job: Job, work: Work) -> OnDisk[Converted]:
-    try:
-        converted = by_language(job, work.shards) if work.groups is None else directly(job, work.groups)
-    except (BadInput, UsageError):
-        if not job.stages.share:
-            job.workplace.give_up()
-        raise
-    if job.stages.share:
-        return converted
-    converted.append(Converted(losses=work.losses))
-    return converted

@@ -1,19 +1,20 @@
-"""Internal: The end of a conversion: seal each folder, and write the description last."""
+"""Internal: The end of a conversion: seal each folder, write the description last, and report."""
 
 from __future__ import annotations
 
 import posixpath
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
-from operator import itemgetter
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
 from corpusfmt.conversion.job import Job
-from corpusfmt.conversion.report import report_of
+from corpusfmt.conversion.options import OnLoss
+from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.conversion.stages import Converted
 from corpusfmt.conversion.way import Way
 from corpusfmt.description import described
@@ -21,8 +22,7 @@ from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import Plan
-from corpusfmt.io.compress import CompressionName, FileFacts
-from corpusfmt.io.ondisk import ByName, in_order
+from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.publish import all_there, publish_pieces, refuse_link
@@ -30,25 +30,37 @@ from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
-from corpusfmt.model import Json, Report
+from corpusfmt.model import Coverage, Json, Location, Problem, Report, Severity, Tally
 
 DESCRIPTION = "croissant.json"
+# With `error`, only losses that an option accepts can occur.
+_LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
 
 
-def made(
-    job: Job, code_format: int, compressor: CompressionName, converted: Sequence[Converted], revision: Json
-) -> Json:
+class _Input(Struct):
+    name: str
+    size: int
+
+
+class _Sealed(Struct):
+    """What the manifest of a conversion says of it."""
+
+    tool: Json
+    conversion: Json
+    compressor: str | None
+    inputs: list[_Input]
+    files: dict[str, ListedFile]
+    rejected: int
+    losses: dict[str, int]
+    cut: list[str] = []
+
+
+def made(job: Job, code_format: int, converted: Converted, revision: Json) -> Json:
     """Return the source and the options of a conversion for its manifest, without the inputs.
 
     `revision` has the commit of a source on the Hub.
     """
     way = job.way
-    losses = Counter[str]()
-    rejected, cut = 0, list[str]()
-    for each in converted:
-        losses.update(each.losses)
-        rejected += each.rejected
-        cut += each.cut
     choices = {**msgspec.to_builtins(job.options), **msgspec.to_builtins(job.check.reading), "part_bytes": job.size}
     return {
         "tool": {"name": "corpusfmt", "version": VERSION, "format": code_format},
@@ -58,11 +70,11 @@ def made(
             "options": {name: value for name, value in choices.items() if value},
             **revision,
         },
-        "compressor": compressor if way.writer.gzip else None,
+        "compressor": job.target.compression if way.writer.gzip else None,
         "inputs": [],
-        "rejected": rejected,
-        "losses": dict(sorted(losses.items())),
-        **({"cut": sorted(cut)} if cut else {}),
+        "rejected": converted.rejected,
+        "losses": dict(sorted(converted.losses.items())),
+        **({"cut": sorted(converted.cut)} if converted.cut else {}),
     }
 
 
@@ -77,67 +89,68 @@ def report_of_finished(job: Job, made_of: Json, plan: Plan, source: Entry) -> Re
     if job.workplace.is_begun:
         return None
     try:
-        found = msgspec.json.decode((root / MANIFEST).read_bytes(), type=Json)
-        inputs = {each["name"]: each["size"] for each in found["inputs"]}
-        files = msgspec.convert(found["files"], dict[str, ListedFile])
-        losses, rejected, cut = found["losses"], found["rejected"], found.get("cut", [])
-    except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+        sealed = msgspec.json.decode((root / MANIFEST).read_bytes(), type=_Sealed)
+    except (OSError, msgspec.MsgspecError):
         return None  # no conversion
+    inputs = {each.name: each.size for each in sealed.inputs}
     sources = {file.path: file.size for shard in plan.shards for file in shard.files.values()}
-    same = all(found.get(key) == made_of[key] for key in ("tool", "conversion", "compressor"))
+    same = (sealed.tool, sealed.conversion, sealed.compressor) == tuple(
+        made_of[key] for key in ("tool", "conversion", "compressor")
+    )
     same = same and all(inputs.get(path) == size for path, size in sources.items())
     # Some sources have files that the plan does not name.
     others = (source.child(path) for path in inputs.keys() - sources.keys())
-    if not same or not all(others) or not all_there(root, _facts(files)):
+    facts = {path: FileFacts(each.size, each.sha256) for path, each in sealed.files.items()}
+    if not same or not all(others) or not all_there(root, facts):
         return None
-    documents = sum(each.documents or 0 for each in files.values())
-    converted = Converted(documents=documents, rejected=rejected, cut=cut, losses=losses)
-    report = report_of(job.way, plan, [converted], job.options.on_loss, len(files.keys() - {CARD, DESCRIPTION}))
+    documents = sum(each.documents or 0 for each in sealed.files.values())
+    converted = Converted(documents=documents, rejected=sealed.rejected, cut=sealed.cut, losses=sealed.losses)
+    files = len(sealed.files.keys() - {CARD, DESCRIPTION})
+    report = report_of(job.way, plan, coverage_of(plan), converted, job.options.on_loss, files)
     report.results["finished"] = True
     return report
 
 
-def _facts(files: Mapping[str, ListedFile]) -> dict[str, FileFacts]:
-    return {path: FileFacts(each.size, each.sha256) for path, each in files.items()}
-
-
-def _sealed_folders(workplace: Workplace, way: Way, files: ByName[FileFacts]) -> Iterator[tuple[str, FileFacts]]:
+def _sealed_folders(workplace: Workplace, way: Way, files: Mapping[str, FileFacts]) -> Iterator[tuple[str, FileFacts]]:
     """Write what each folder has next to its data files, and yield these files."""
     write = way.writer.seal
     if write is None:
         return
-    places = ((*posixpath.split(path), facts) for path, facts in files.items())
-    for folder, some in groupby(in_order(places, itemgetter(0)), key=itemgetter(0)):
-        own = ByName((name, facts) for _, name, facts in some)
+    folders: defaultdict[str, dict[str, FileFacts]] = defaultdict(dict)
+    for path, facts in files.items():
+        folder, name = posixpath.split(path)
+        folders[folder][name] = facts
+    for folder, own in sorted(folders.items()):
         for name, facts in write(workplace.destination / folder, own, workplace.state).items():
             yield f"{folder}/{name}", facts
 
 
-def seal(workplace: Workplace, way: Way, converted: Sequence[Converted], made_of: Json) -> int:
+def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json) -> int:
     """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
     root = workplace.destination
-    data = ByName(each for result in converted for each in result.files.items())
-    files = ByName(chain(data.items(), _sealed_folders(workplace, way, data)))
-    # Several tasks may read a file.
-    read = ByName(each for result in converted for each in result.read.items())
+    files = converted.files
+    files = dict(sorted((files | dict(_sealed_folders(workplace, way, files))).items()))
 
     def made() -> Json:
-        return {**made_of, "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in read.items())}
+        return {
+            **made_of,
+            "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in sorted(converted.read.items())),
+        }
 
     card = existing_card(root / CARD)
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw_others(files)
     workplace.refuse_replaced(files)
     workplace.see(files)
-    written = _about(way, root, files, made(), card)
-    sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in written.items()}
-    whole = ByName(chain(files.items(), sealed.items()))
+    about = _about(way, root, files, made(), card)
+    sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in about.items()}
+    whole = dict(sorted((files | sealed).items()))
     publish_manifest(root, way.target_name, whole, made(), aside=workplace.state)
     workplace.release()
     return len(files)
 
 
-def _about(way: Way, root: Place, files: ByName[FileFacts], made: Json, card: str) -> dict[str, Iterable[bytes]]:
+def _about(way: Way, root: Place, files: Mapping[str, FileFacts], made: Json, card: str) -> dict[str, Iterable[bytes]]:
     """Return the description and the card, which extends an earlier one."""
     writer = way.writer
     # Of several corpora, the first one has the record sets; among the variants of a release it is the deduplicated one.
@@ -148,3 +161,37 @@ def _about(way: Way, root: Place, files: ByName[FileFacts], made: Json, card: st
     description = described(name, describer, files, below, root=root, name=name, made=made, statistics={})
     release = Release(name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None)
     return {CARD: [card_of(release, card)], DESCRIPTION: pretty(description)}
+
+
+def coverage_of(plan: Plan) -> Coverage:
+    """Return what there is to read."""
+    return Coverage(len(plan.shards), len(plan.shards), bytes=sum(shard.size for shard in plan.shards))
+
+
+def report_of(way: Way, plan: Plan, coverage: Coverage, converted: Converted, on_loss: OnLoss, files: int) -> Report:
+    """Return the report: remarks on the source, losses, and unreadable data."""
+    missing = list(plan.errors(way.reader.missing_rules))
+    cut = sorted(converted.cut)
+    tally = Tally()
+    for remark in plan.tally.findings:
+        if remark.severity is Severity.INFO:
+            tally.add(remark)
+    for error in missing:
+        tally.add(replace(error, severity=Severity.WARNING))
+    severity = _LOSS_SEVERITIES[on_loss]
+    for what, count in sorted(converted.losses.items()):
+        problem = Problem(f"lost: {what}", Location("."), count=count)
+        tally.add(replace(finding(LOSSY_CONVERSION, problem), severity=severity))
+    coverage.documents = converted.documents
+    for error in missing:
+        coverage.gap(error.location.path, "layout", error.message)
+    for path in cut:
+        coverage.gap(path, "rest of the file", "truncated, the number of missing documents is unknown")
+    report = Report(way.target.name, way.target_version, tally, coverage)
+    report.results = {
+        "files": files,
+        "rejected": converted.rejected,
+        "cut": cut,
+        "losses": converted.losses,
+    }
+    return report

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 from array import array
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,15 +21,18 @@ from corpusfmt.conversion.layout import path_of
 from corpusfmt.conversion.options import Losses
 from corpusfmt.conversion.repeats import First, Identified, identified, noting_keys, repeated_in
 from corpusfmt.conversion.stored import STORED, Sections, as_array, stored_sections
-from corpusfmt.formats import named_format
+from corpusfmt.engine.stored import aside_of
+from corpusfmt.formats import Shard, named_format
 from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
+from corpusfmt.io.loading import Seen
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, PointerFile, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import facts_of
-from corpusfmt.io.witness import Seen, witnessing
+from corpusfmt.io.witness import Seen as Read
+from corpusfmt.io.witness import witnessing
 from corpusfmt.model import Document, Incomplete, Location
 
 T = TypeVar("T")
@@ -55,30 +59,45 @@ class Target(Struct, frozen=True):
 class DirectTask(Struct, frozen=True):
     """Shards that become one part, or parts of about `part_bytes`; `language` is None if the target has no such folders.
 
-    `keys` is the folder for the hashes of the documents' names, `repeats` the folder with the documents to reject.
+    `state` is the folder with the state of a `run`. `repeats` is the folder with the documents to reject.
     """
 
-    readings: tuple[Reading, ...]
+    reading: Reading
+    shards: tuple[Shard, ...]
     target: Target
     folder: str
     stem: str
     part: int | None
     part_bytes: int | None
     language: str | None
-    aside: Path
-    keys: Path | None = None
+    state: Path
+    run: str
     repeats: Path | None = None
 
     @property
     def index(self) -> int:
         """The place of the task in the order of the source's shards."""
-        return self.readings[0].shard.index
+        return self.shards[0].index
+
+    @property
+    def name(self) -> str:
+        return f"{self.index:06d}"
+
+    @property
+    def aside(self) -> Path:
+        return aside_of(self.state, self.name, self.run)
+
+    @property
+    def keys(self) -> Path | None:
+        """The folder for the hashes of the documents' names, if these must be unique."""
+        return None if self.target.writer.key is None else self.state / "keys" / self.name
 
 
 class SortTask(Struct, frozen=True):
     """Shards to store in a container by language, in the form of the target."""
 
-    readings: tuple[Reading, ...]
+    reading: Reading
+    shards: tuple[Shard, ...]
     target: Target
     container: Path
     aside: Path
@@ -118,6 +137,26 @@ class Converted(Struct):
         self.quarantined |= documents.quarantined
 
 
+def summed(results: Iterable[Converted], losses: Mapping[str, int]) -> Converted:
+    """Return all results as one, with other losses. Many files have the same columns: these are one object."""
+    whole, all_losses = Converted(), Counter[str]()
+    columns: dict[bytes, Seen] = {}
+    for result in results:
+        for path, facts in result.files.items():
+            if facts.columns is not None:
+                alike = columns.setdefault(_encoded(facts.columns), facts.columns)
+                facts = replace(facts, columns=alike)  # noqa: PLW2901
+            whole.files[path] = facts
+        whole.read |= result.read
+        whole.documents += result.documents
+        whole.rejected += result.rejected
+        whole.cut += result.cut
+        all_losses.update(result.losses)
+    all_losses.update(losses)
+    whole.losses = dict(all_losses)
+    return whole
+
+
 def convert_shards(task: DirectTask) -> Converted:
     """Write the parts of one stem."""
     inputs = _inputs(task)
@@ -129,13 +168,13 @@ def convert_shards(task: DirectTask) -> Converted:
 
 def _inputs(task: DirectTask | SortTask) -> list[tuple[Entry, str]]:
     """Return the files of the source that a task reads, each with its version if it is local: a store would be asked."""
-    if task.readings[0].format == STORED.name:
+    if task.reading.format == STORED.name:
         return []
-    files = [file for reading in task.readings for file in reading.shard.files.values()]
+    files = [file for shard in task.shards for file in shard.files.values()]
     return [(file, "" if file.is_remote else file.version) for file in files]
 
 
-def _all_read(read: Mapping[str, Seen], inputs: Iterable[tuple[Entry, str]]) -> dict[str, FileFacts]:
+def _all_read(read: Mapping[str, Read], inputs: Iterable[tuple[Entry, str]]) -> dict[str, FileFacts]:
     """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too.
 
     Raises `Incomplete` for one that cannot be read again, or has changed: a manifest without it would be another one. Pointers are not read.
@@ -159,13 +198,13 @@ def _all_read(read: Mapping[str, Seen], inputs: Iterable[tuple[Entry, str]]) -> 
 def _convert_shards(task: DirectTask) -> Converted:
     writer = task.target.writer
     result = Converted()
-    losses = Losses(task.readings[0].options.on_loss)
+    losses = Losses(task.reading.options.on_loss)
     repeated = repeated_in(task.repeats) if task.repeats else None
     batch = writer.batch if task.part_bytes is None and not task.target.sets else None
     documents = _documents_of(task, result, losses, repeated, batch)
     found: Iterator[tuple[str, Document | Batch]] = ((each.path, document) for each, document in documents)
-    if task.keys is not None and writer.key is not None:
-        found = noting_keys(found, writer.key, task.keys, task.index, task.aside)
+    if writer.key is not None and (keys := task.keys) is not None:
+        found = noting_keys(found, writer.key, keys, task.index, task.aside)
     files = write_parts(
         writer,
         _items(writer, found, losses),
@@ -175,7 +214,7 @@ def _convert_shards(task: DirectTask) -> Converted:
         compression=task.target.compression,
         folder=task.target.destination / task.folder,
         aside=task.aside,
-        renaming=lambda: losses.add(_RENAMED, Location(path_of(task.readings[0].shard))),
+        renaming=lambda: losses.add(_RENAMED, Location(path_of(task.shards[0]))),
     )
     result.files = {f"{task.folder}/{name}" if task.folder else name: facts for name, facts in files.items()}
     result.losses = dict(losses.counts)
@@ -190,8 +229,8 @@ def _documents_of(
     batch: type[Batch] | None = None,
 ) -> Generator[tuple[Documents, Any]]:
     """Yield the documents of all shards with their reader, and add the reader's counts to the result."""
-    for reading in task.readings:
-        with Documents(reading, losses, task.aside, repeated) as documents:
+    for shard in task.shards:
+        with Documents(task.reading, shard, losses, task.aside, repeated) as documents:
             for document in documents.of_language(task.language, batch):
                 yield documents, document
         result.count(documents)
@@ -214,8 +253,7 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
     key = task.target.writer.key
     assert key is not None
     # Rejected records were written when the shard was first read.
-    readings = tuple(replace(reading, sidecar=task.aside / "rejected") for reading in task.readings)
-    again = replace(task, readings=readings)
+    again = replace(task, reading=replace(task.reading, quarantine=task.aside / "rejected"))
     wanted = iter(asked.rows)
     row = next(wanted, None)
     with closing(_documents_of(again, Converted(), Losses("allow"))) as read:
@@ -238,13 +276,13 @@ def sort_shards(task: SortTask) -> Converted:
 
 def _sort_shards(task: SortTask) -> Converted:
     writer = task.target.writer
-    losses = Losses(task.readings[0].options.on_loss)
+    losses = Losses(task.reading.options.on_loss)
     result = Converted()
     with publish(task.container, sync="data") as file:
         sections = Sections(file, as_array)
-        for reading in task.readings:
-            prefix = f"{reading.shard.corpus}/" if reading.shard.corpus else ""
-            with Documents(reading, losses, task.aside) as documents:
+        for shard in task.shards:
+            prefix = f"{shard.corpus}/" if shard.corpus else ""
+            with Documents(task.reading, shard, losses, task.aside) as documents:
                 for found in documents.of_language(None, RowBlock):
                     for language, item in _by_language(writer, found, documents, losses):
                         sections.add(prefix + language, _encoded(item))

@@ -13,6 +13,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Unpack
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -37,6 +38,7 @@ from corpusfmt.formats import (
 )
 from corpusfmt.formats.describing import (
     FILES,
+    Anew,
     Contents,
     Described,
     Describer,
@@ -54,7 +56,6 @@ from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.loading import HUGE, OFFSET, TEXTS, TIME, Columns, Seen
-from corpusfmt.io.ondisk import ByName, OnDisk
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of
 from corpusfmt.io.streams import facts_of
@@ -190,14 +191,7 @@ def described_as(
             fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
         )
     document = _descriptions().write(described, version)
-    return _in_memory(document), found.evidence
-
-
-def _in_memory(value: Any) -> Any:
-    """Return a description with lists in place of what is on disk."""
-    if isinstance(value, dict):
-        return {name: _in_memory(each) for name, each in value.items()}
-    return list(map(_in_memory, value)) if isinstance(value, list | OnDisk) else value
+    return msgspec.to_builtins(document, enc_hook=list), found.evidence
 
 
 #: What describing writes.
@@ -288,7 +282,7 @@ def _corpus(
     ]
     release = _confirmed(release, files, prefix, rest)
     properties = (release.provenance if release is not None else {}) | properties
-    described = _described(fmt.describers[version], ByName(files.items()), contents, name, properties)
+    described = _described(fmt.describers[version], dict(sorted(files.items())), contents, name, properties)
     if release is not None:
         described = _annotated(described, fmt.describers[version], release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
@@ -327,7 +321,7 @@ def _annotated(described: Described, describer: Describer, release: Release) -> 
 def described(
     target: str,
     describer: Describer,
-    files: ByName[FileFacts],
+    files: Mapping[str, FileFacts],
     below: str = "",
     *,
     root: Place,
@@ -347,11 +341,11 @@ def described(
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root), begun=True), options).shards
         contents |= _contents(fmt, describer, shards[0], options, at_most=1)
-    listed = ByName(
-        (path, ListedFile(facts.size, facts.sha256, documents=facts.documents))
+    listed = {
+        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
         for path, facts in files.items()
         if facts.documents is not None and _is_below(path, below)
-    )
+    }
     release = Release(listed, made, statistics)
     if files and describer.language is None:
         known = (language for language, documents in release.documents_by_language.items() if documents)
@@ -366,7 +360,7 @@ def described(
 
 def _described(
     describer: Describer,
-    files: ByName[FileFacts],
+    files: Mapping[str, FileFacts],
     contents: Contents,
     name: str,
     details: Mapping[str, object],
@@ -375,22 +369,14 @@ def _described(
     derived: Json = {"description": describer.summary}
     if contents.languages:
         derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
-    paths = OnDisk(path for path in files if _is_below(path, below))
+    paths = [path for path in files if _is_below(path, below)]
     record_sets = [each for each in describer.record_sets(paths, contents) if each.includes or each.data]
     counted = [
         replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
         for each in record_sets
     ]
-    return Described(name, _Files(files), counted, derived | dict(details))
-
-
-class _Files(Struct, frozen=True):
-    """Files as they are described, each time anew: there may be a hundred thousand."""
-
-    facts: ByName[FileFacts]
-
-    def __iter__(self) -> Iterator[FileOf]:
-        return (FileOf(path, facts) for path, facts in self.facts.items())
+    described_files = Anew(lambda: (FileOf(path, facts) for path, facts in files.items()))
+    return Described(name, described_files, counted, derived | dict(details))
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -20,7 +20,6 @@ from corpusfmt.formats.languages import LABEL, LABELS
 from corpusfmt.formats.parts import Loaded
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.loading import Seen
-from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.outputs import Place
 from corpusfmt.model import Json, UsageError
 
@@ -55,7 +54,7 @@ class Release(Struct, frozen=True):
     title: str
     summary: str
     source: str
-    files: ByName[FileFacts]
+    files: Mapping[str, FileFacts]
     loaded: Callable[[str], Loaded | None]
     default: str | None = None
 

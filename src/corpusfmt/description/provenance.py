@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import Any
 from urllib.parse import quote
 
@@ -15,7 +15,6 @@ from msgspec import Struct
 from corpusfmt.description.owner import activity
 from corpusfmt.formats.describing import Describer, Statistic, count_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.paths import Entry, is_uri
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.streams import facts_of
@@ -161,8 +160,7 @@ def _few(names: Iterator[str]) -> list[str]:
     few = list(islice(names, _MOST_INPUTS + 1))
     if len(few) <= _MOST_INPUTS:
         return few
-    in_folders = in_order((name.rpartition("/")[0] or name for name in chain(few, names)), str)
-    return [name for name, _ in islice(groupby(in_folders), _MOST_INPUTS)]
+    return sorted({name.rpartition("/")[0] or name for name in chain(few, names)})[:_MOST_INPUTS]
 
 
 def _names(inputs: Iterable[Any]) -> Iterator[str]:

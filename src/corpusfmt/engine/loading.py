@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from itertools import chain
 
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.release import SMALL
@@ -16,7 +15,6 @@ from corpusfmt.hub.check import judge_loading, judge_without_data, look_at
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
@@ -35,7 +33,7 @@ def check_loading(
     root: Entry,
     fmt: Format,
     shards: Sequence[Shard],
-    looked: Iterable[tuple[str, Looked]],
+    looked: Mapping[str, Looked],
     options: CheckOptions,
     open_executor: Callable[[], Executor],
     workers: int,
@@ -48,13 +46,11 @@ def check_loading(
     """
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
 
-    def look(entries: Sequence[Entry]) -> ByName[Looked]:
+    def look(entries: Sequence[Entry]) -> Mapping[str, Looked]:
         known = part.columns(looked)
         here = part.files_here(entries)
         own = here if isinstance(here, range) else frozenset(here)
-
-        every = joined(((entry.path, entry) for entry in entries), known.items())
-        left = Blocks(entry for place, (_, entry, found) in enumerate(every) if found is None and place in own)
+        left = [entry for place, entry in enumerate(entries) if place in own and entry.path not in known]
         opener = SerialExecutor if sum(each.size for each in left) < SMALL else open_executor
         ended = each_ended(
             run_tasks(look_at, left, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter),
@@ -66,8 +62,8 @@ def check_loading(
         for entry, found in zip(left, ended, strict=True):
             part.note(found, entry.path)
             read.note(entry.path, found)
-        elsewhere = () if part.judges else ((entry.path, _ELSEWHERE) for entry in entries)
-        return ByName(chain(elsewhere, known.items(), read)) if left or elsewhere else known
+        elsewhere = {} if part.judges else dict.fromkeys((entry.path for entry in entries), _ELSEWHERE)
+        return {**elsewhere, **known, **read}
 
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     if fmt.descriptions is not None:

@@ -10,8 +10,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -28,7 +27,6 @@ from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import Entry, printable
 from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
@@ -207,8 +205,8 @@ class Parts(Whole):
         del shards
         return ()
 
-    def columns(self, looked: Iterable[tuple[str, Looked]]) -> ByName[Looked]:
-        return ByName(chain(looked, self._columns))
+    def columns(self, looked: Mapping[str, Looked]) -> Mapping[str, Looked]:
+        return {**looked, **self._columns}
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.

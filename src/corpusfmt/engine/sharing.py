@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct, msgpack
@@ -15,15 +15,12 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.loading import Seen
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.ondisk import Blocks, ByName
 from corpusfmt.io.paths import Entry
 from corpusfmt.report.saved import Code
 from corpusfmt.rules import Override
 
 #: A checked shard, and what that gave.
 Outcome = tuple[Shard, ShardResult]
-
-_MOST_COLUMNS = 256
 
 
 class Asked(Struct, frozen=True):
@@ -63,8 +60,8 @@ class Work(Struct, frozen=True):
     meter: Meter
 
 
-class LookedAt(Blocks[tuple[str, Looked]]):
-    """Files that were looked at, by their paths. Many have the same columns: these are one object, written once in a block."""
+class LookedAt(dict[str, Looked]):
+    """Files that were looked at, by their paths. Many have the same columns: these are one object."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,10 +69,8 @@ class LookedAt(Blocks[tuple[str, Looked]]):
 
     def note(self, path: str, found: Looked) -> None:
         """Add a file."""
-        if len(self._columns) == _MOST_COLUMNS:
-            self._columns.clear()
         columns = self._columns.setdefault(msgpack.encode(found.blocks), found.blocks)
-        self.append((path, replace(found, blocks=columns)))
+        self[path] = replace(found, blocks=columns)
 
 
 class Whole:
@@ -102,9 +97,9 @@ class Whole:
         del work
         return checks
 
-    def columns(self, looked: Iterable[tuple[str, Looked]]) -> ByName[Looked]:
+    def columns(self, looked: Mapping[str, Looked]) -> Mapping[str, Looked]:
         """Return the files whose columns need not be looked at again; `looked` are those that the checks have looked at."""
-        return ByName(looked)
+        return looked
 
     def note(self, found: Looked | FileFacts, path: str) -> None:
         """Note what was found in a file apart from the check of its shard."""

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar
 
 import msgspec
 import xxhash
@@ -24,7 +24,6 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.stored import StoredState
 from corpusfmt.io.limits import UNLIMITED, Limits, Meter
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.publish import publish_bytes
 from corpusfmt.model import Incomplete, Json
 
@@ -103,13 +102,12 @@ class Stages(Struct, frozen=True):
         *,
         reusable: Callable[[T, R], bool] | None = None,
         done: Callable[[T], None] = lambda _: None,
-        held: int | None = None,
-    ) -> OnDisk[R | Died]:
+    ) -> Results[R]:
         """Run the tasks without a valid marker; return all results, in task order. A shard takes all tasks for its own.
 
         `weights` are the expected durations: several workers begin with the longest tasks, so that no worker runs one
-        alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. At most `held`
-        results are in memory, or a usual number. Results of other tasks in this stage are removed.
+        alone at the end. `reusable` is as for `stream`. `done` is called with each task that has a marker. Results of other
+        tasks in this stage are removed. Raises `Incomplete` if the worker of a task died at every attempt.
         """
         if self.share is None:
             self._keep_only(name, tasks)
@@ -120,7 +118,7 @@ class Stages(Struct, frozen=True):
             heaviest = sorted(heaviest, key=lambda index: -weights[index])
         count = [0, 0]
         total = sum(weights)
-        results = OnDisk[R | Died](number=len(tasks), held=held)
+        died: dict[int, str] = {}
         begun: dict[str, int] = {}
 
         def ordered() -> Iterator[StageTask[T]]:
@@ -131,15 +129,21 @@ class Stages(Struct, frozen=True):
 
         def ended(task: StageTask[T], result: R | Died) -> Progress:
             index = begun.pop(task.id)
-            results.put(index, result)
-            if not isinstance(result, Died):
+            if isinstance(result, Died):
+                died[index] = result.reason
+            else:
                 done(task.argument)
             count[0] += 1
             count[1] += weights[index]
             return Progress(count[0], len(tasks), count[1], total)
 
         self.stream(name, function, ordered(), kind, ended, reusable)
-        return results
+        if died:
+            reason = died[min(died)]
+            raise Incomplete(
+                f"a worker of stage {name} died at every attempt ({reason}); run the same command again to resume"
+            )
+        return Results(self, name, [task.id for task in tasks], kind)
 
     def stream(
         self,
@@ -246,26 +250,20 @@ class Stages(Struct, frozen=True):
             raise Incomplete(f"{path} is missing or damaged; run the same command again to make it anew")
         return marker[1]
 
-    def run_whole(
-        self,
-        name: str,
-        function: Callable[[T], R],
-        tasks: Sequence[StageTask[T]],
-        kind: type[R],
-        weights: Sequence[int],
-        *,
-        reusable: Callable[[T, R], bool] | None = None,
-        done: Callable[[T], None] = lambda _: None,
-        held: int | None = None,
-    ) -> OnDisk[R]:
-        """Like `run`, but raise `Incomplete` if the worker of a task died at every attempt."""
-        results = self.run(name, function, tasks, kind, weights, reusable=reusable, done=done, held=held)
-        reason = next((result.reason for result in results if isinstance(result, Died)), None)
-        if reason is not None:
-            raise Incomplete(
-                f"a worker of stage {name} died at every attempt ({reason}); run the same command again to resume"
-            )
-        return cast("OnDisk[R]", results)
+
+class Results(Struct, Generic[R], frozen=True):
+    """The results of the tasks of a stage, in their order: read from the markers, so that none is in memory."""
+
+    stages: Stages
+    stage: str
+    task_ids: Sequence[str]
+    kind: type[R]
+
+    def __len__(self) -> int:
+        return len(self.task_ids)
+
+    def __iter__(self) -> Iterator[R]:
+        return (self.stages.result(self.stage, task_id, self.kind) for task_id in self.task_ids)
 
 
 def _marker_name(task: StageTask[Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -40,7 +40,6 @@ from corpusfmt.formats.whole import judge_equal_files, judge_numbers
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.ondisk import Blocks, Made
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
@@ -72,8 +71,6 @@ if TYPE_CHECKING:
 
 #: What chooses the shards of a sample, unless something else is asked for.
 SEED = 20181112
-# Most checked shards that a report has in memory.
-_MOST_IN_MEMORY = 256
 # Most shards of a sample that a report lists.
 _MOST_LISTED = 10_000
 #: A profile by its name or file, or several.
@@ -269,28 +266,6 @@ def examine(
     return examined
 
 
-class _CheckedShards:
-    """Which shards were checked: the first of some `positions`. Only the seconds that each took are in memory."""
-
-    def __init__(self, shards: Sequence[Shard], positions: Sequence[int]) -> None:
-        self._shards = shards
-        # Parts that are joined check nothing here, and have all.
-        self._positions = positions or range(len(shards))
-        self.seconds = array("d")
-
-    def __iter__(self) -> Iterator[Shard]:
-        return (self._shards[position] for position in self._positions[: len(self.seconds)])
-
-    def listed(self) -> Sequence[Checked]:
-        """Return them in the form of a report, which is made when it is asked for if they are many."""
-        made = Made(len(self.seconds), self._at)
-        return made if len(made) > _MOST_IN_MEMORY else list(made)
-
-    def _at(self, number: int) -> Checked:
-        files = self._shards[self._positions[number]].files
-        return Checked(tuple(entry.path for entry in files.values()), self.seconds[number])
-
-
 class _Run(Struct, frozen=True):
     """In what format something is checked, how, and by whom."""
 
@@ -340,7 +315,7 @@ def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examin
             from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
 
             with within_limits(judge, "."), within(run.meter):
-                release = release_at(entry, run.fmt, judge, sealing=sealing, data=options.data)
+                release = release_at(entry, run.fmt, plan.shards, judge, sealing=sealing, data=options.data)
         report = _check_all(run, entry, plan, release, judge)
     return Examined(report, run.fmt.name, plan.version, plan.shards, release)
 
@@ -363,11 +338,11 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         looked = LookedAt()
-        checked = _CheckedShards(shards, positions)
+        checked: list[Checked] = []
         facts, is_whole = _merged(run, plan, sample, results, release, looked, checked)
         checks.close()
         is_stopped = is_stopped or _stops(run, plan.tally)
-        coverage.sampled = sample.is_part(len(checked.seconds), len(plan.shards))
+        coverage.sampled = sample.is_part(len(checked), len(plan.shards))
         if part.judges and not is_stopped and not sample.counts:
             shown.compared(0)
             sealed = release is not None and release.manifest is not None
@@ -385,7 +360,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
     plan.tally.merge(manifest_judge.tally)
     coverage.add(manifest_judge.coverage)
-    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked.listed())
+    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
 
 
 def _checks(
@@ -463,7 +438,7 @@ def _judge_files(
     run: _Run,
     root: Entry,
     plan: Plan,
-    checked: _CheckedShards,
+    checked: Sequence[Checked],
     looked: LookedAt,
     release: Release | None,
     manifest_judge: Judge,
@@ -486,9 +461,11 @@ def _judge_files(
         from corpusfmt.engine.release import hash_unread, judge_release, judge_unsealed  # noqa: PLC0415
         from corpusfmt.manifest.beside import role_of_record  # noqa: PLC0415
 
-        unseen: Collection[str] = ()
-        if not part.judges or len(checked.seconds) < len(plan.shards):
-            unseen = frozenset(_paths(plan.shards)) - frozenset(_paths(checked if part.judges else ()))
+        unseen: set[str] = set()
+        if not part.judges or len(checked) < len(plan.shards):
+            unseen = {entry.path for shard in plan.shards for entry in shard.files.values()}
+            if part.judges:
+                unseen -= {path for each in checked for path in each.paths}
         with within_limits(manifest_judge, "."):
             unread = hash_unread(release, open_executor, workers, meter, unseen, part)
             if part.judges and release.manifest is not None:
@@ -501,10 +478,6 @@ def _judge_files(
             plan.coverage.checked.update(beside)
 
 
-def _paths(shards: Iterable[Shard]) -> Iterator[str]:
-    return (entry.path for shard in shards for entry in shard.files.values())
-
-
 def _merged(
     run: _Run,
     plan: Plan,
@@ -512,21 +485,21 @@ def _merged(
     results: Iterator[Outcome],
     release: Release | None,
     looked: LookedAt,
-    checked: _CheckedShards,
-) -> tuple[Blocks[object], bool]:
+    checked: list[Checked],
+) -> tuple[list[object], bool]:
     """Take what the checks of a sample gave; return their facts, and whether that is all.
 
     What they have looked at goes into `looked`, what was checked into `checked`.
     """
     fmt, coverage = run.fmt, plan.coverage
-    facts = Blocks[object]()
+    facts: list[object] = []
     try:
         for shard, result in results:
             plan.tally.merge(result.tally)
             coverage.add(result.coverage)
             coverage.shards_seen += 1
             coverage.checked[fmt.name] += len(shard.files)
-            checked.seconds.append(result.seconds)
+            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
             for path, found in result.looked.items():
                 looked.note(path, found)
             if result.facts is not None:

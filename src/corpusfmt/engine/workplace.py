@@ -10,7 +10,7 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -24,7 +24,6 @@ from corpusfmt.engine.executors import placed
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.stored import StoredState, aside_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import STATE, entry_of, printable
 from corpusfmt.io.publish import (
@@ -342,14 +341,14 @@ class Workplace(Struct, frozen=True):
         with suppress(FileNotFoundError), os.scandir(self.state / "aside") as found:
             yield from (Path(each.path) for each in found)
 
-    def withdraw_others(self, kept: ByName[FileFacts]) -> None:
+    def withdraw_others(self, kept: Mapping[str, FileFacts]) -> None:
         """Remove the files that runs have published, apart from some.
 
         Raises `Incomplete` for other files if runs may have published them, because a list is damaged: they may be a user's.
         """
-        self.withdraw(_others(self.published(), kept))
+        self.withdraw(sorted(set(self.published()) - kept.keys()))
         damaged = self._damaged_list()
-        if damaged and (left := sorted(_others(self._there(), kept))):
+        if damaged and (left := sorted(set(self._there()) - kept.keys())):
             raise Incomplete(
                 f"{damaged} is damaged, and may have named what is not in the corpus: "
                 "remove these files, or move them elsewhere, then run the same command again to resume",
@@ -376,7 +375,7 @@ class Workplace(Struct, frozen=True):
             else:
                 _remove(target, Path(str(self.destination)))
 
-    def refuse_replaced(self, files: ByName[FileFacts]) -> None:
+    def refuse_replaced(self, files: Mapping[str, FileFacts]) -> None:
         """Raise `Incomplete` if files are not what this run wrote, because another run that no lock kept out has replaced them.
 
         These are removed, so that they are made anew. An object in a store was put whole, and is not read again.
@@ -422,11 +421,6 @@ class Workplace(Struct, frozen=True):
         if self.stored:
             self.stored.remove()
         shutil.rmtree(self.state)
-
-
-def _others(paths: Iterable[str], kept: ByName[FileFacts]) -> Iterator[str]:
-    found = ByName((path, None) for path in paths)
-    return (path for path, _, facts in joined(found.items(), kept.items()) if facts is None)
 
 
 def _mark_of(identity: bytes) -> bytes:

@@ -7,17 +7,18 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.formats.languages import V2_LABELS
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, codec_of_name
 from corpusfmt.model import Document, Finding, Json
+
+T = TypeVar("T")
 
 # How pandas reads columns of JSON Lines: those with such names as dates.
 _READ_AS_DATE = re.compile(r"(?i:.*_(?:at|time)|modified|date|datetime|timestamp.*)", re.DOTALL)
@@ -36,6 +37,16 @@ class FileOf(Struct, frozen=True):
     encoding: str = ""
     container: str = ""
     number: int = 0
+
+
+class Anew(Generic[T]):
+    """What is made whenever it is iterated over: a description has several values for each file."""
+
+    def __init__(self, make: Callable[[], Iterator[T]]) -> None:
+        self._make = make
+
+    def __iter__(self) -> Iterator[T]:
+        return self._make()
 
 
 class Statistic(Struct, frozen=True):
@@ -208,7 +219,7 @@ class Descriptions(Struct, frozen=True):
 
     #: The versions to write, the default last.
     versions: Sequence[str]
-    #: Return a description in a version; its files, and the data of record sets, are on disk, as an `OnDisk`.
+    #: Return a description in a version; its distribution, and the data of record sets, are made anew whenever they are read.
     write: Callable[[Described, str], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
@@ -261,7 +272,7 @@ _LANGUAGE = FieldOf("language", "sc:Text", {}, "Language of its text")
 def files_of(paths: Iterable[str], contents: Contents, language: Callable[[str], str] | None = None) -> RecordSetOf:
     """Return the record set of files with texts, one a record, given in the description: no reader has to open them."""
     fields = [_FILE] if language is None else [_FILE, _LANGUAGE]
-    rows = OnDisk((path,) if language is None else (path, _tag(language(path))) for path in paths)
+    rows = [(path,) if language is None else (path, _tag(language(path))) for path in paths]
     counts = [count_of(name, number) for name, number in contents.records.items() if name in ("documents", "lines")]
     statistics = [record_count(len(rows)), *counts]
     summary = "The files with the texts, one a record"

@@ -19,7 +19,6 @@ from corpusfmt.formats.general import EQUAL_FILES, FILES_MISSING
 from corpusfmt.io.keys import HASHES_AT_A_TIME, FewKeys, KeyWriter, digest_of, repeated_in_batches
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.ondisk import in_order
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import FindingType, Location, Problem
 from corpusfmt.rules import Judge
@@ -125,7 +124,7 @@ def lines_at(blocks: Iterable[Block | LongLine], rows: Iterable[int]) -> Iterato
 def judge_equal_files(plan: Plan, role: str, empty: Container[str], judge: Judge) -> None:
     """Report files, with a `role` only those, that are equal to an earlier one of their corpus and not `empty`, by path."""
     files = ((shard.corpus, entry) for shard in plan.shards for entry in _of_documents(shard, role))
-    by_size = in_order(files, lambda each: (each[0], each[1].size))
+    by_size = sorted(files, key=lambda each: (each[0], each[1].size))
     for (_, size), some in groupby(by_size, lambda each: (each[0], each[1].size)):
         if size:
             _judge_equal((entry for _, entry in some if entry.path not in empty), size, judge)

@@ -28,7 +28,6 @@ from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
 from corpusfmt.io.lines import Block, blocks
 from corpusfmt.io.loading import FRACTION, Seen
 from corpusfmt.io.looking import Look, Looked, decode_row
-from corpusfmt.io.ondisk import Blocks, ByName, joined
 from corpusfmt.io.paragraphs import first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
@@ -92,17 +91,17 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
         tables = [Table("", {"train": [root.path]})]
         _judge_rows(tables, {root.path: root}, judge, look)
         return
-    entries = ByName((each.path, each) for each in walk(root) if each.kind == "file")
+    entries = {entry.path: entry for entry in walk(root) if entry.kind == "file"}
     for path in documents:
         if found := unloadable(path):
             judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `{found}`", Location(path), "rename it"))
-    paths = list(entries)
+    paths = sorted(entries)
     guessed = partial(_guessed, paths, judge)
     tables = [*(tables_of(entries[CARD], paths, judge, guessed) if CARD in entries else guessed())]
     if not any(table.splits for table in tables):
         return
     tables = [replace(each, splits={split: readable(own) for split, own in each.splits.items()}) for each in tables]
-    filled = [path for path, entry in zip(paths, entries.values(), strict=True) if entry.size]
+    filled = [path for path in paths if entries[path].size]
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
     _judge_rows(tables, entries, judge, look)
@@ -112,7 +111,7 @@ def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], jud
     """Report texts of documents that become several rows."""
     paths = sorted({path for each in tables if each.by_paragraph for own in each.splits.values() for path in own})
     texts = [path for path in paths if ".txt" in path]
-    looked = look(Blocks(entries[path] for path in texts))
+    looked = look([entries[path] for path in texts])
     for path in texts:
         if (split := looked[path].split) is not None:
             message = "a text becomes several rows: a carriage return follows another line end"
@@ -133,33 +132,25 @@ def _guessed(paths: Sequence[str], judge: Judge) -> Sequence[Table]:
 
 
 def _judge_files(tables: Sequence[Table], documents: Sequence[str], filled: Sequence[str], judge: Judge) -> None:
-    wanted = sorted(documents)
-    loaded: list[str] = []
+    wanted = set(documents)
+    loaded: set[str] = set()
     sides: set[str] = set()
     for table in tables:
         read = sorted(path for own in table.splits.values() for path in own)
-        loaded += read
-        if any(is_wanted for _, is_wanted in _are_in(read, wanted)):
-            sides.update(path for path, is_wanted in _are_in(read, wanted) if not is_wanted)
+        loaded.update(read)
+        if not wanted.isdisjoint(read):
+            sides.update(set(read) - wanted)
         for path, times in ((path, sum(1 for _ in same)) for path, same in groupby(read)):
             if times > 1:
                 problem = Problem(f"the file is read {times} times{_in(table)}", Location(path), _ONCE)
                 judge.report(LOADED_TWICE, problem)
-    loaded.sort()
-    if wanted and not any(is_wanted for _, is_wanted in _are_in(loaded, wanted)):
+    if wanted and wanted.isdisjoint(loaded):
         sides.update(loaded)
     for path in sorted(sides):
         problem = Problem("the file is read as rows, and is not data", Location(path), _IN_CARD)
         judge.report(SIDE_FILE_LOADED, problem)
-    left = {path for path, is_loaded in _are_in(wanted, loaded) if not is_loaded}
-    for path in sorted(left.intersection(filled)):
+    for path in sorted((wanted - loaded).intersection(filled)):
         judge.report(DATA_NOT_LOADED, Problem("the file is not read", Location(path), _IN_CARD))
-
-
-def _are_in(paths: Sequence[str], others: Sequence[str]) -> Iterator[tuple[str, bool]]:
-    """Yield paths with whether they are among others; both are in order, of which sets would take ten times the memory."""
-    for path, _, other in joined(zip(paths, paths, strict=True), zip(others, others, strict=True)):
-        yield path, other is not None
 
 
 def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
@@ -191,7 +182,7 @@ def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Ju
 
 def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
     paths = sorted({path for table in tables for own in table.splits.values() for path in own})
-    looked = look(Blocks(entries[path] for path in paths))
+    looked = look([entries[path] for path in paths])
     reported: set[tuple[str, str, str]] = set()
     for table in tables:
         for path, problem_of in _unfit(table, looked, _recast(table, entries, looked)):

@@ -40,7 +40,7 @@ def scratch_member(data: bytes) -> bytes:
     return bytes(compressor.compress(data)) + bytes(compressor.flush())
 
 
-class FileFacts(Struct, frozen=True, omit_defaults=True):
+class FileFacts(Struct, frozen=True, omit_defaults=True, gc=False):
     """Size in bytes and SHA-256 (hexadecimal) of a file on disk.
 
     `documents` are counted at one of the files that were written in step. `columns` are those of rows, as loaders read them;

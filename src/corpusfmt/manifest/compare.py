@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from corpusfmt.formats.general import report_barred
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import ByName, in_order, joined
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.manifest.model import ListedFile, Manifest, by_bytes, is_unlisted
 from corpusfmt.manifest.rules import (
@@ -34,36 +33,33 @@ _EXCHANGE = "exchange the names of the two files"
 
 
 class Listing(Struct, frozen=True):
-    """The files of a folder by path, and those that cannot be read. `is_whole` is whether the store could list them."""
+    """The files of a folder in the order of their paths, and those that cannot be read.
 
-    files: ByName[Entry] = field(default_factory=lambda: ByName(()))
-    barred: Mapping[str, Entry] = field(default_factory=dict)
+    `is_whole` is whether the store could list them.
+    """
+
+    files: Mapping[str, Entry] = {}
+    barred: Mapping[str, Entry] = {}
     is_whole: bool = True
 
 
-def listing(root: Entry) -> Listing:
-    """Return the files in a folder that a manifest would list."""
+def listing(root: Entry, known: Mapping[str, Entry] = {}) -> Listing:
+    """Return the files in a folder that a manifest would list; those of `known` entries that are the same are these."""
+    files: dict[str, Entry] = {}
     barred: dict[str, Entry] = {}
-
-    def readable() -> Iterator[tuple[str, Entry]]:
-        for each in walk(root):
-            if each.kind != "directory" and not is_unlisted(each.path):
-                if each.is_barred:
-                    barred[each.path] = each
-                else:
-                    yield each.path, each
-
-    return Listing(ByName(readable()), barred)
+    for entry in walk(root):
+        if entry.kind != "directory" and not is_unlisted(entry.path):
+            same = known.get(entry.path)
+            (barred if entry.is_barred else files)[entry.path] = same if same == entry else entry
+    return Listing(dict(sorted(files.items())), barred)
 
 
 def to_hash(manifest: Manifest, found: Listing) -> Iterator[Entry]:
     """Yield the files whose digests the comparison needs: the others differ in size."""
-    listed = manifest.files.items()
-    sizes = {
-        each.size for _, each, entry in joined(listed, found.files.items()) if entry is None or entry.size != each.size
-    }
-    for _, entry, expected in joined(found.files.items(), listed):
-        if (expected is not None and expected.size == entry.size) or entry.size in sizes:
+    files, listed = found.files, manifest.files
+    sizes = {each.size for path, each in listed.items() if path not in files or files[path].size != each.size}
+    for path, entry in files.items():
+        if entry.size in sizes or (path in listed and listed[path].size == entry.size):
             yield entry
 
 
@@ -112,13 +108,14 @@ class _Comparison:
 
     def difference(self) -> Difference:
         unlisted, changed = [], []
-        for path, entry, expected in joined(self.found.files.items(), self.listed.items()):
+        for path, entry in self.found.files.items():
+            expected = self.listed.get(path)
             if expected is None:
                 if self.found.is_whole and path not in self.unusable:
                     unlisted.append(path)
             elif self._is_changed(entry, expected):
                 changed.append(path)
-        gone = [path for path, is_there in self._are_there() if not is_there]
+        gone = [path for path in self.listed if not self._is_there(path)]
         self._find_owners([*unlisted, *changed])
         renamed = self._renamed(unlisted, gone)
         for new, old in sorted(renamed.items()):
@@ -136,10 +133,8 @@ class _Comparison:
         self._report_changed(changed)
         return Difference(changed, missing, added, renamed)
 
-    def _are_there(self) -> Iterator[tuple[str, bool]]:
-        """Yield each listed path with whether it exists."""
-        for path, _, entry in joined(self.listed.items(), self.found.files.items()):
-            yield path, entry is not None or path in self.found.barred
+    def _is_there(self, path: str) -> bool:
+        return path in self.found.files or path in self.found.barred
 
     def _find_owners(self, paths: Iterable[str]) -> None:
         wanted = {facts.sha256 for path in paths if (facts := self.digests.get(path))}
@@ -162,7 +157,7 @@ class _Comparison:
     def _report_missing(self, missing: Sequence[str]) -> None:
         if not missing:
             return
-        left = {folder for path, is_there in self._are_there() if is_there for folder in _folders(path)}
+        left = {folder for path in self.listed if self._is_there(path) for folder in _folders(path)}
         # The outermost folder that is missing as a whole: a path in a manifest may have any number of folders.
         outermost = {path: next((each for each in _folders(path) if each not in left), "") for path in missing}
         files, documents = Counter(outermost.values()), Counter[str]()
@@ -231,7 +226,7 @@ def report_repeated(manifest: Manifest, judge: Judge) -> None:
     """Report files with documents that have the same content, within one variant of the release."""
     contents = ((each.corpus, each.sha256, path) for path, each in manifest.files.items() if each.documents)
     repeated: list[tuple[str, str]] = []
-    for _, alike in groupby(in_order(contents, tuple), itemgetter(0, 1)):
+    for _, alike in groupby(sorted(contents), itemgetter(0, 1)):
         (*_, before), *others = alike
         repeated += ((path, before) for _, _, path in others)
     for path, before in sorted(repeated):

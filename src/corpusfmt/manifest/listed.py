@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, named_format
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.publish import publish_pieces
@@ -26,27 +25,23 @@ _ROLES = (
 )
 
 
-def listed(files: ByName[FileFacts], shards: Iterable[Shard]) -> ByName[ListedFile]:
+def listed(files: Mapping[str, FileFacts], shards: Iterable[Shard]) -> dict[str, ListedFile]:
     """Return the entries of files with known sizes and digests; documents are those of the first file of a shard."""
-    planned = ByName((entry.path, (role, each.corpus)) for each in shards for role, entry in each.files.items())
-    return ByName(
-        (
-            path,
-            ListedFile(facts.size, facts.sha256, _role(path, facts, place), facts.documents, place[1] if place else ""),
-        )
-        for path, facts, place in joined(files.items(), planned.items())
-    )
+    planned = {entry.path: (role, shard.corpus) for shard in shards for role, entry in shard.files.items()}
+    entries = {}
+    for path, facts in files.items():
+        role, corpus = planned.get(path, ("", ""))
+        entries[path] = ListedFile(facts.size, facts.sha256, role or _role(path, facts), facts.documents, corpus)
+    return entries
 
 
-def _role(path: str, facts: FileFacts, place: tuple[str, str] | None) -> str:
-    if place is not None and place[0]:
-        return place[0]
+def _role(path: str, facts: FileFacts) -> str:
     named = next((kind for pattern, kind in _ROLES if pattern.fullmatch(path)), "other")
     return "data" if facts.documents is not None else named
 
 
 def publish_manifest(
-    root: Place, target: str, files: ByName[FileFacts], made_of: Json, *, aside: Path | None = None
+    root: Place, target: str, files: Mapping[str, FileFacts], made_of: Json, *, aside: Path | None = None
 ) -> None:
     """Write the manifest of the files written below a folder, in a format like `oscar-1.1` or an unknown one.
 

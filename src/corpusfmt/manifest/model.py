@@ -13,7 +13,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from corpusfmt.io.compress import sha256
-from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.paths import is_hidden
 from corpusfmt.io.text import pretty
 from corpusfmt.model import Json, Rule
@@ -35,7 +34,7 @@ _Digest = Annotated[str, Meta(pattern=rf"^{_HEX}\Z")]
 _Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
-class ListedFile(Struct, frozen=True, omit_defaults=True):
+class ListedFile(Struct, frozen=True, omit_defaults=True, gc=False):
     """A file of a release. `documents` are counted at one file of each shard; `corpus` is the folder of its variant."""
 
     size: _Count
@@ -73,10 +72,10 @@ class Head(Struct, frozen=True, omit_defaults=True):
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest: its head, its files by path, and all of it but these; `unusable` are names of wrong entries."""
+    """A manifest: its head, its files in the order of their paths, and all of it but these; `unusable` are names of wrong entries."""
 
     head: Head
-    files: ByName[ListedFile]
+    files: Mapping[str, ListedFile]
     whole: Json
     unusable: frozenset[str] = frozenset()
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 import msgspec
 
 from corpusfmt.formats.general import barred
-from corpusfmt.io.ondisk import Blocks, ByName
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer
 from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
@@ -70,7 +69,7 @@ def _in_pieces(entry: Entry) -> tuple[Json, Iterable[tuple[str, Any]]] | None:
     if not _LARGE < entry.size <= _MOST_BYTES:
         return None
     head: Json | None = None
-    files = Blocks[tuple[str, Any]]()
+    files: list[tuple[str, Any]] = []
     last, values = "", 0
     with closing(_texts(entry)) as texts:
         for text in texts:
@@ -86,8 +85,7 @@ def _in_pieces(entry: Entry) -> tuple[Json, Iterable[tuple[str, Any]]] | None:
                 return None
             head = value if head is None else head
             last = max(own, default=last)
-            for each in own.items():
-                files.append(each)
+            files += own.items()
     return None if head is None else (head, files)
 
 
@@ -159,7 +157,7 @@ def _manifest_of(value: Json, files: Iterable[tuple[str, Any]] | None, judge: Ju
             raise Refused("`files` is missing" if entries is None else "expected an object", "/files")
         files = entries.items()
     unusable: set[str] = set()
-    usable = ByName(_usable(files, unusable, judge, path))
+    usable = dict(sorted(_usable(files, unusable, judge, path)))
     return Manifest(head, usable, value, frozenset(unusable))
 
 

@@ -121,7 +121,7 @@ def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
     if not division.groups:
         return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
     tasks = list(_joining(run, usable, division.groups))
-    run.stages.of_own_files.run_whole(
+    run.stages.of_own_files.run(
         "compact",
         compact,
         tasks,
@@ -166,7 +166,7 @@ def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: st
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
     weights = division.weights["dedup"]
-    run.stages.of_own_files.run_whole(
+    run.stages.of_own_files.run(
         "dedup", dedup, tasks, Deduplicated, weights, reusable=lambda task, _: is_container(task.drops)
     )
     return drops
@@ -215,7 +215,7 @@ class Packaging(Struct, frozen=True):
                 own = divided[variant, label]
                 tasks += [self._task(variant, (label,), span) for span in own]
                 weights += [lines // len(own)] * len(own)
-        results = self.stages.run_whole(
+        results = self.stages.run(
             "package", package, tasks, dict[str, Packaged], weights, reusable=_are_unchanged
         )  # fmt: skip
         found: dict[tuple[Variant, str], list[tuple[PackageTask, Packaged]]] = {}
@@ -243,7 +243,7 @@ class Packaging(Struct, frozen=True):
         assert self.recipe.output.part_bytes is not None
         tasks = {(variant, label): list(self._dividing(variant, label)) for variant in variants for label in large}
         weights = [lines // len(self.containers) for _ in variants for lines in large.values() for _ in self.containers]
-        self.stages.run_whole(
+        self.stages.run(
             "divide",
             divide,
             [task for each in tasks.values() for task in each],

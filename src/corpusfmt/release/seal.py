@@ -19,7 +19,6 @@ from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.ondisk import ByName, joined
 from corpusfmt.io.paths import Entry, entry_of, is_hidden, refuse_remote, walk
 from corpusfmt.io.publish import publish_bytes, publish_pieces
 from corpusfmt.manifest.claims import Bundle, Statement, check_claims, digests_in
@@ -157,22 +156,18 @@ def _unfinished(examined: Examined) -> Exception:
     return Incomplete("not every file was read, so the corpus is not sealed")
 
 
-def _listed(examined: Examined, release: Release) -> ByName[ListedFile]:
+def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
     for entry in release.found.barred.values():
         raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
-    for path, entry, facts in joined(release.found.files.items(), release.read.items()):
+    for path, entry in release.found.files.items():
         # The printed form of a name that is not UTF-8 differs from the name.
         is_text = os.fsencode(entry.url).endswith(path.encode())
         if fault := fault_of(path) if is_text else "is not UTF-8":
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
-        if facts is None:
+        if path not in release.read:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")
-    counted = ByName(release.documents)
-    read = (
-        (path, replace(facts, documents=documents))
-        for path, facts, documents in joined(release.read.items(), counted.items())
-    )
-    return listed(ByName(read), examined.shards)
+    read = {path: replace(facts, documents=release.documents.get(path)) for path, facts in release.read.items()}
+    return listed(read, examined.shards)
 
 
 def _manifest_at(root: Path) -> Manifest | None:
@@ -188,7 +183,7 @@ def _format_of(before: Manifest | None, asked: str) -> str:
     return before.head.format if before.head.format in formats() else asked
 
 
-def _made_of(before: Manifest | None, files: ByName[ListedFile]) -> Json:
+def _made_of(before: Manifest | None, files: Mapping[str, ListedFile]) -> Json:
     """Return the provenance in an earlier manifest, if it is about the same documents."""
     if before is None:
         return {}
@@ -198,7 +193,7 @@ def _made_of(before: Manifest | None, files: ByName[ListedFile]) -> Json:
     return {name: value for name, value in before.whole.items() if name not in Head.__struct_fields__}
 
 
-def _digests_of_documents(files: ByName[ListedFile]) -> Iterator[tuple[str, str]]:
+def _digests_of_documents(files: Mapping[str, ListedFile]) -> Iterator[tuple[str, str]]:
     return ((path, each.sha256) for path, each in files.items() if each.documents is not None)
 
 

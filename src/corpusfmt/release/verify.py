@@ -6,10 +6,9 @@ import hashlib
 import os
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from itertools import tee
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,7 +23,6 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, each_ended, now
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter, limited
-from corpusfmt.io.ondisk import Blocks, ByName, in_order, joined
 from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at, users_cache
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
@@ -140,11 +138,11 @@ def _verify(
     """Compare the files with the manifest; return whether the store could list them."""
     found = _listing(root, manifest, quick=quick)
     report.coverage.shards_total = len(manifest.files)
-    digests = ByName[FileFacts](())
+    digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
     taken_over = 0
     if not quick:
-        entries = Blocks(in_order(to_hash(manifest, found), lambda each: (-each.size, each.path)))
+        entries = sorted(to_hash(manifest, found), key=lambda each: (-each.size, each.path))
         hashed = known_at(root.url, manifest.head.tree.sha256)
         digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress)
         taken_over = hashed.taken_over
@@ -180,14 +178,13 @@ def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
         found = listing(root)
     except (OSError, NotImplementedError):
         found = Listing()
-    listed = joined(found.files.items(), manifest.files.items())
-    if any(expected is not None or each.name == NAME for _, each, expected in listed):
+    if any(path in manifest.files or each.name == NAME for path, each in found.files.items()):
         return found
     if quick:
         there = ((path, root.child(path)) for path in manifest.files)
-        return Listing(ByName((path, each) for path, each in there if each is not None), {}, is_whole=False)
-    files = ((path, replace(root.unseen(path), size=each.size)) for path, each in manifest.files.items())
-    return Listing(ByName(files), {}, is_whole=False)
+        return Listing({path: each for path, each in there if each is not None}, {}, is_whole=False)
+    files = {path: replace(root.unseen(path), size=each.size) for path, each in manifest.files.items()}
+    return Listing(files, {}, is_whole=False)
 
 
 def _without(found: Listing, unread: dict[str, Unread]) -> Listing:
@@ -197,7 +194,7 @@ def _without(found: Listing, unread: dict[str, Unread]) -> Listing:
         del unread[path]
     if not gone:
         return found
-    left = ByName((path, entry) for path, entry in found.files.items() if path not in gone)
+    left = {path: entry for path, entry in found.files.items() if path not in gone}
     return Listing(left, found.barred, found.is_whole)
 
 
@@ -207,12 +204,11 @@ def _hashed(
     workers: int,
     meter: Meter,
     progress: Callable[[Progress], None] | None,
-) -> tuple[ByName[FileFacts], dict[str, Unread]]:
+) -> tuple[dict[str, FileFacts], dict[str, Unread]]:
     """Hash files in threads, the largest first; return their facts, and the files that cannot be read."""
     stopped = threading.Event()
+    digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
-
-    given, again = tee(entries)
 
     def hash_file(entry: Entry) -> tuple[Entry, FileFacts | Unread]:
         return entry, hashed.facts(entry) or _facts_of(entry, stopped)
@@ -224,17 +220,9 @@ def _hashed(
             if isinstance(result, tuple) and isinstance(result[1], FileFacts):
                 hashed.note(result[0], result[1])
 
-        def known() -> Iterator[tuple[str, FileFacts]]:
-            paths = (entry.path for entry in again)
-            for entry, facts in each_ended(results, paths, meter.limits, lambda _, reason: reason):
-                if isinstance(facts, Unread):
-                    unread[entry.path] = facts
-                else:
-                    yield entry.path, facts
-
         results = run_tasks(
             hash_file,
-            given,
+            entries,
             lambda: ThreadPoolExecutor(workers),
             window=workers * RESULTS_WAITING_A_WORKER,
             finished=finished,
@@ -242,7 +230,12 @@ def _hashed(
             gauge=shown.gauge,
         )
         try:
-            digests = ByName(known())
+            paths = [entry.path for entry in entries]
+            for entry, facts in each_ended(results, paths, meter.limits, lambda _, reason: reason):
+                if isinstance(facts, Unread):
+                    unread[entry.path] = facts
+                else:
+                    digests[entry.path] = facts
         finally:
             stopped.set()
         hashed.forget()

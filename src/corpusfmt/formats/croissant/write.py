@@ -11,8 +11,7 @@ from itertools import chain
 from urllib.parse import quote
 
 from corpusfmt._resources import resource
-from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf, Statistic
-from corpusfmt.io.ondisk import ByName, OnDisk
+from corpusfmt.formats.describing import Anew, Described, FieldOf, FileOf, RecordSetOf, Statistic
 from corpusfmt.io.paths import is_uri
 from corpusfmt.model import Json
 
@@ -45,15 +44,13 @@ _PREFIXES = {
 def description(described: Described, version: str) -> Json:
     """Return a description: every file with its size and SHA-256, and the record sets.
 
-    The distribution and the data of record sets are on disk.
+    The distribution, and the data of record sets, are made anew whenever they are read.
     """
     writer = _Writer(version, described.files)
-    prefixes: set[str] = set()
-    distribution = OnDisk[Json]()
-    file_sets = (writer.file_set(each) for each in described.record_sets if each.includes)
-    for part in chain(map(writer.file_object, described.files), file_sets):
-        prefixes |= _prefixes_in(part)
-        distribution.append(part)
+    distribution = Anew(lambda: chain(map(writer.file_object, described.files), file_sets))
+    for file in described.files:
+        writer.note(file)
+    file_sets = [writer.file_set(records) for records in described.record_sets if records.includes]
     record_sets = [writer.record_set(each) for each in described.record_sets if each.fields]
     dataset = {
         "@type": "sc:Dataset",
@@ -61,7 +58,7 @@ def description(described: Described, version: str) -> Json:
         "conformsTo": writer.conforms_to(described.details),
         **described.details,
     }
-    context = _context(version, prefixes | _prefixes_in(dataset) | _prefixes_in(record_sets))
+    context = _context(version, _prefixes_in([dataset, distribution, record_sets]))
     return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
 
 
@@ -69,8 +66,8 @@ def _prefixes_in(part: object) -> set[str]:
     """Return the prefixes of `_PREFIXES` that a part of a description uses."""
     found: set[str] = set()
 
-    def look(on_disk: Iterable[object]) -> None:
-        for each in on_disk:
+    def look(parts: Iterable[object]) -> None:
+        for each in parts:
             found.update(_prefixes_in(each))
 
     text = json.dumps(part, default=look)
@@ -93,7 +90,7 @@ class _Writer:
     def __init__(self, version: str, files: Iterable[FileOf]) -> None:
         self.version = version
         #: The identifiers of files that are named by their paths only: no two of these are equal.
-        self._of_paths = ByName((_iri_of("", each.path), None) for each in files if _is_named_by_path(each))
+        self._of_paths = {_iri_of("", file.path) for file in files if _is_named_by_path(file)}
         self._ids: set[str] = set()
         #: The identifiers of files that differ from their paths.
         self._renamed: dict[tuple[str, str, int], str] = {}
@@ -116,17 +113,21 @@ class _Writer:
         self._ids.add(found)
         return found
 
+    def note(self, file: FileOf) -> None:
+        """Give a file an identifier, if it is not named by its path only."""
+        if not _is_named_by_path(file):
+            wanted = _iri_of(file.container, file.path)
+            identifier = self._id(wanted)
+            if identifier != wanted:
+                self._renamed[file.container, file.path, file.number] = identifier
+
     def file_object(self, file: FileOf) -> Json:
-        wanted = _iri_of(file.container, file.path)
-        identifier = wanted if _is_named_by_path(file) else self._id(wanted)
-        if identifier != wanted:
-            self._renamed[file.container, file.path, file.number] = identifier
         facts = {"contentSize": f"{file.facts.size} B"} if file.facts else {}
         digest = {"sha256": file.facts.sha256} if file.facts else {}
         suffix = "." + file.path.rpartition(".")[2]
         return {
             "@type": "cr:FileObject",
-            "@id": identifier,
+            "@id": self._id_of(file.container, file.path, file.number),
             "name": file.path,
             "contentUrl": f"./{file.path}" if is_uri(file.path) else file.path,
             **self._contained(file.container),
@@ -158,7 +159,8 @@ class _Writer:
         self._firsts[records.name] = fields[0]["@id"]
         named = {each.name: made["@id"] for each, made in zip(records.fields, fields, strict=True)}
         key = [{"@id": named[name]} for name in records.key]
-        rows = OnDisk(dict(zip(named.values(), row, strict=True)) for row in records.data)
+        ids = list(named.values())
+        data = Anew(lambda: (dict(zip(ids, row, strict=True)) for row in records.data))
         return {
             "@type": "cr:RecordSet",
             "@id": identifier,
@@ -168,7 +170,7 @@ class _Writer:
             **({"key": key[0] if len(key) == 1 else key} if key else {}),
             **self._annotations(identifier, records.statistics),
             "field": fields,
-            **({"data": rows} if rows else {}),
+            **({"data": data} if records.data else {}),
         }
 
     def _field(self, parent: str, records: RecordSetOf, field: FieldOf) -> Json:

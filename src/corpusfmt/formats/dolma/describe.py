@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.dolma.ruleset import VERSION
-from corpusfmt.io.ondisk import OnDisk
 
 _ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")
 _TEXT = FieldOf("text", "sc:Text", {"column": "text"}, "Text of the document")
@@ -21,7 +20,7 @@ _OPTIONAL_FIELDS = (
 
 
 def _documents(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
-    files = OnDisk(path for path in paths if "attributes" not in path.split("/"))
+    files = [path for path in paths if "attributes" not in path.split("/")]
     occurring = [each for each in _OPTIONAL_FIELDS if each.name in contents.fields]
     yield rows_of(files, contents, (_ID, _TEXT, *occurring))
 

@@ -7,11 +7,10 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
@@ -20,7 +19,6 @@ from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import first_row, first_with_rows, is_long_row, main_file, rows_have
-from corpusfmt.io.ondisk import Blocks, in_order
 from corpusfmt.io.paths import PARTIAL_PREFIX, Entry, folder_at, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
@@ -222,10 +220,10 @@ class Placed(NamedTuple):
 class _Tree(Struct):
     """The files below a root, sorted by side."""
 
-    documents: Blocks[Placed] = field(default_factory=Blocks)
-    attributes: Blocks[Placed] = field(default_factory=Blocks)
+    documents: list[Placed] = []
+    attributes: list[Placed] = []
     neither: Sequence[Placed] = ()
-    empty_sets: list[str] = field(default_factory=list)
+    empty_sets: list[str] = []
 
 
 def detect(entry: Entry) -> Detection | None:
@@ -367,7 +365,7 @@ def _both_sides(home: Entry, here: str, named: Entry | None = None) -> Iterator[
 def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wanted: _Wanted) -> _Tree:
     """Sort entries by side, and judge the names of the wanted ones."""
     tree = _Tree()
-    anywhere = Blocks[Placed]()
+    anywhere: list[Placed] = []
     folders: dict[str, str] = {}  # below `attributes`, with no file seen yet
     unheard = Judge(RULES, Grading(), version=VERSION, path=".")
     for path, entry in entries:
@@ -401,7 +399,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         tree.neither = anywhere
         tree.empty_sets = [*folders.values()]
     else:
-        tree.documents = Blocks(placed for placed in anywhere if _has_fit_name(placed.entry, judge_of_all))
+        tree.documents = [placed for placed in anywhere if _has_fit_name(placed.entry, judge_of_all)]
     return tree
 
 
@@ -428,18 +426,17 @@ def _paired(tree: _Tree) -> _Pairs:
         return _Pairs([_shard(index, each, {}) for index, each in enumerate(documents)], (), ())
     places = {(each.base, each.rest): index for index, each in enumerate(documents)}
     set_names: defaultdict[str, set[str]] = defaultdict(set)
-    unpaired = Blocks[Placed]()
-
-    def found() -> Iterator[tuple[int, str, Entry]]:
-        for each in tree.attributes:
-            split = _set_and_index(each, places)
-            if split is None:
-                unpaired.append(each)
-            else:
-                set_names[each.base].add(split[0])
-                yield split[1], split[0], each.entry
-
-    shards = Blocks(_shards(documents, in_order(found(), itemgetter(0))))
+    unpaired: list[Placed] = []
+    sets: defaultdict[int, dict[str, Entry]] = defaultdict(dict)
+    for attributes in tree.attributes:
+        split = _set_and_index(attributes, places)
+        if split is None:
+            unpaired.append(attributes)
+        else:
+            set_name, index = split
+            set_names[attributes.base].add(set_name)
+            sets[index][set_name] = attributes.entry
+    shards = [_shard(index, each, sets.pop(index, {})) for index, each in enumerate(documents)]
     missing, orphans = _unmatched(documents, shards, set_names, unpaired)
     return _Pairs(shards, missing, orphans)
 
@@ -452,17 +449,6 @@ def _set_and_index(attributes: Placed, places: Mapping[tuple[str, str], int]) ->
         if index is not None:
             return "/".join(parts[:cut]), index
     return None
-
-
-def _shards(documents: Iterable[Placed], attributes: Iterator[tuple[int, str, Entry]]) -> Iterator[Shard]:
-    """Yield the shard of each documents file; attributes are in the order of their documents."""
-    following = next(attributes, None)
-    for index, each in enumerate(documents):
-        sets = {}
-        while following is not None and following[0] == index:
-            sets[following[1]] = following[2]
-            following = next(attributes, None)
-        yield _shard(index, each, sets)
 
 
 def _shard(index: int, documents: Placed, sets: dict[str, Entry]) -> Shard:

@@ -12,7 +12,6 @@ from corpusfmt.formats.parquet.rows import has_text, profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, VERSION
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.sniff import DESCRIPTIONS, is_pointer
-from corpusfmt.io.ondisk import Blocks
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, UsageError
@@ -79,7 +78,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` without pyarrow, and for an unusable column profile."""
     pyarrow()
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
-    files = Blocks[Entry]()
+    files: list[Entry] = []
     for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
             files.append(each)

@@ -15,7 +15,6 @@ from corpusfmt.formats.rows.origin import PLAIN, ROW, Origin, marked
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
 from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import RuleSet
@@ -65,13 +64,13 @@ def _named(reading: ReadOptions) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def column_shards(files: Iterable[Entry], role: str, columns: Columns) -> OnDisk[Shard]:
+def column_shards(files: Iterable[Entry], role: str, columns: Columns) -> list[Shard]:
     """Return a shard for each file of rows."""
     read_as = f"{columns.name}:{columns.digest}"
-    return OnDisk(
+    return [
         Shard(number, each.path, {role: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
         for number, each in enumerate(files)
-    )
+    ]
 
 
 def is_id(value: object) -> bool:

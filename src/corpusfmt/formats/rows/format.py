@@ -17,7 +17,6 @@ from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
 from corpusfmt.formats.sniff import main_file, other_shape, rows_have
 from corpusfmt.io.keys import FewKeys
-from corpusfmt.io.ondisk import Blocks, OnDisk
 from corpusfmt.io.paths import PARTIAL_PREFIX, Entry, is_hidden, walk
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
@@ -93,11 +92,11 @@ def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unr
             judge.report(unread, Problem(f"`{each.name}` was not read", Location(each.path), hint))
 
 
-def data_files(entry: Entry, is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> Blocks[Entry]:
+def data_files(entry: Entry, is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> list[Entry]:
     """Return the data files below a folder, or a file whatever its name is, and judge what else is there."""
     if entry.kind != "directory":
-        return Blocks([entry] if entry.kind == "file" else [])
-    files = Blocks[Entry]()
+        return [entry] if entry.kind == "file" else []
+    files: list[Entry] = []
 
     def noted(each: Entry) -> bool:
         if not is_data(each):
@@ -133,7 +132,7 @@ class _Files(Struct, frozen=True):
         if not files:
             hint = "pass the folder that contains the files, or one of them"
             judge.report(self.findings.none, Problem("no JSON Lines found", Location("."), hint))
-        shards = OnDisk(Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files))
+        shards = [Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files)]
         return Plan(self.version, shards, judge.tally, judge.coverage)
 
 

@@ -14,7 +14,6 @@ from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.sniff import first_row
 from corpusfmt.formats.text.ruleset import RULES, VERSION
-from corpusfmt.io.ondisk import OnDisk
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge
@@ -82,7 +81,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     columns = columns_of(options.reading, "text")
     if columns is None:
         columns = (best_of_text(files[0].url) if files else None) or Columns(format="text")
-    shards = OnDisk(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
+    shards = list(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
 
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
 from corpusfmt.description.card import Release, card_of, existing_card
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.ondisk import ByName
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
@@ -41,7 +39,7 @@ def seal(
     """Remove files that are not part of the corpus, and write statistics, description, card and manifest."""
     root, target = place.destination, recipe.output.format
     card = existing_card(root / CARD)
-    files = ByName(outputs.items())
+    files = dict(sorted(outputs.items()))
     place.withdraw_others(files)
     place.refuse_replaced(files)
     place.see(files)
@@ -67,7 +65,7 @@ def seal(
     }
     sealed = {name: publish_pieces(root / name, pieces, aside=place.state) for name, pieces in written.items()}
     publish_manifest(
-        root, target, ByName(chain(files.items(), sealed.items())), {**manifest, "inputs": inputs()}, aside=place.state
+        root, target, dict(sorted((files | sealed).items())), {**manifest, "inputs": inputs()}, aside=place.state
     )
 
 
