@@ -209,7 +209,7 @@ def test_wrong_shares_are_refused(wet: Path, tmp_path: Path, arguments: list[str
 
 
 def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.io.lock._taken", lambda *_, **__: None)
+    monkeypatch.setattr("corpusfmt.io.temporary._taken", lambda *_, **__: None)
 
 
 def test_two_runs_where_nothing_is_locked_write_no_file_of_each_other(
@@ -225,7 +225,7 @@ def test_two_runs_where_nothing_is_locked_write_no_file_of_each_other(
     inner = import_module("corpusfmt.pipeline.stages").package
 
     def overtaken(task: Any) -> Any:
-        monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", inner)
+        monkeypatch.setattr("corpusfmt.pipeline.stages.package", inner)
         unfinished = task.aside / "000000-0.partial"
         unfinished.parent.mkdir(parents=True, exist_ok=True)
         unfinished.write_bytes(b"half")
@@ -233,7 +233,7 @@ def test_two_runs_where_nothing_is_locked_write_no_file_of_each_other(
         assert tree(out) == alone
         return inner(task)
 
-    monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", overtaken)
+    monkeypatch.setattr("corpusfmt.pipeline.stages.package", overtaken)
     with pytest.raises(Incomplete, match="is missing"):
         corpusfmt.build(wet, out)
     assert corpus(out) == alone

@@ -243,7 +243,7 @@ def test_a_state_in_a_store_is_resumed_and_leaves_nothing(
     def killed(_: object) -> None:
         raise Incomplete("killed")
 
-    monkeypatch.setattr("corpusfmt.pipeline.package.tasks.package", killed)
+    monkeypatch.setattr("corpusfmt.pipeline.stages.package", killed)
     with pytest.raises(Incomplete):
         corpusfmt.build(wet, "memory://store/corpus", state="memory://store/state")
     monkeypatch.undo()

@@ -146,7 +146,14 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
 
     @property
     def overrides(self) -> tuple[Override, ...]:
-        return tuple(_override(table) for table in self.rule)
+        grades = {"ignore": None} | {severity.value: severity for severity in Severity}
+        for table in self.rule:
+            if not table.reason.strip():
+                raise UsageError(f"configuration: the entry for {', '.join(table.rules)} needs a `reason`")
+            if table.severity not in grades:
+                known = ", ".join(grades)
+                raise UsageError(f"configuration: unknown severity {clipped(table.severity)!r}; known: {known}")
+        return tuple(Override(each.rules, grades[each.severity], each.reason, each.paths) for each in self.rule)
 
 
 def load_config(path: str | Path) -> Config:
@@ -196,8 +203,14 @@ def find_config(inputs: Iterable[str]) -> Path | None:
                 with suppress(OSError):
                     places = (path, Path(os.path.realpath(path)))
                     is_data = any(place.is_relative_to(root) for place in places for root in roots)
-                    if not is_data and path.is_file() and is_ours(path) and _is_meant(path):
+                    if is_data or not path.is_file() or not is_ours(path):
+                        continue
+                    if path.name == _OWN:
                         return path
+                    # The `pyproject.toml` of another tool may be in any state.
+                    with path.open("rb") as file:
+                        if b"[tool.corpusfmt" in file.read(_MOST_SEARCHED):
+                            return path
         if (folder / ".git").exists():
             break
     return None
@@ -225,20 +238,3 @@ def _roots_of(folder: Path) -> Iterator[Path]:
     for side in (folder, *folder.parents):
         if side.name in _SIDES and all(os.path.isdir(side.parent / name) for name in _SIDES):  # noqa: PTH112
             yield side.parent
-
-
-def _is_meant(path: Path) -> bool:
-    """Return whether a file has settings for us: the `pyproject.toml` of another tool may be in any state."""
-    if path.name == _OWN:
-        return True
-    with path.open("rb") as file:
-        return b"[tool.corpusfmt" in file.read(_MOST_SEARCHED)
-
-
-def _override(table: RuleTable) -> Override:
-    if not table.reason.strip():
-        raise UsageError(f"configuration: the entry for {', '.join(table.rules)} needs a `reason`")
-    grades = {"ignore": None} | {severity.value: severity for severity in Severity}
-    if table.severity not in grades:
-        raise UsageError(f"configuration: unknown severity {clipped(table.severity)!r}; known: {', '.join(grades)}")
-    return Override(table.rules, grades[table.severity], table.reason, table.paths)

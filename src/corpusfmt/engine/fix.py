@@ -97,15 +97,24 @@ def fix(
         plan.refuse_unread()
         options = replace(options, version=version or plan.version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter())
-        mends = [*_edited(fmt, plan.shards, options, fixed, unsafe=unsafe)]
+        mends = []
+        for shard in plan.shards if fmt.offers_edits else ():
+            mended = _mended(fmt, shard, options, fixed, unsafe=unsafe)
+            for role, changed in mended.files.items():
+                if isinstance(changed, Changed) and changed is not shard.files[role]:
+                    mends.append(Mend(shard.files[role], changed.content))
         if fmt.mends is not None:
             mends += _taken(fmt, fmt.mends(entry, options), options, fixed, unsafe=unsafe)
-    fixed.changes = [_change(each) for each in mends]
+    for mend in mends:
+        is_held = mend.content is not None or mend.entry.size <= _MOST_HELD_BYTES
+        before = None if mend.is_new or mend.to or mend.pieces else _content(mend.entry) if is_held else b""
+        path = mend.entry.path.removesuffix(mend.entry.name) + mend.to if mend.to else ""
+        fixed.changes.append(Change(mend.entry.path, before, mend.content, path, mend.note))
     if fmt.mends is not None and mends and entry.kind == "directory":
         fixed.sealed = [name for name in _SEALS if (seal := entry.child(name)) is not None and seal.kind == "file"]
     if write:
-        for each in mends:
-            _apply(each)
+        for mend in mends:
+            _apply(mend)
     return fixed
 
 
@@ -122,17 +131,6 @@ def _format(entry: Entry, name: str, to: str) -> tuple[Format, str]:
     if to and to not in fmt.versions:
         raise UsageError(f"--to is {to!r}, expected a version of {fmt.name}: {', '.join(fmt.versions)}")
     return fmt, to or version
-
-
-def _edited(
-    fmt: Format, shards: Sequence[Shard], options: CheckOptions, fixed: Fixed, *, unsafe: bool
-) -> Iterator[Mend]:
-    """Yield the files of shards with the edits of their findings made."""
-    for shard in shards if fmt.offers_edits else ():
-        mended = _mended(fmt, shard, options, fixed, unsafe=unsafe)
-        for role, entry in mended.files.items():
-            if isinstance(entry, Changed) and entry is not shard.files[role]:
-                yield Mend(shard.files[role], entry.content)
 
 
 def _mended(fmt: Format, shard: Shard, options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Shard:
@@ -173,7 +171,11 @@ def _with_edits(shard: Shard, roles: dict[str, str], findings: Sequence[Finding]
     for path, edits in taken.items():
         entry = shard.files[roles[path]]
         if edits:
-            content = _edited_bytes(_content(entry), edits)
+            data, pieces, last = _content(entry), [], 0
+            for start, end, text in edits:
+                pieces += [data[last:start], text.encode("utf-8", "surrogatepass")]
+                last = end
+            content = b"".join([*pieces, data[last:]])
             fields = {name: value for name, value in asdict(entry).items() if name not in ("content", "size")}
             files[roles[path]] = Changed(**fields, size=len(content), content=content)
     return replace(shard, files=files)
@@ -193,20 +195,9 @@ def _touches(new: tuple[int, int, str], edits: Sequence[tuple[int, int, str]]) -
     return False
 
 
-def _edited_bytes(data: bytes, edits: Sequence[tuple[int, int, str]]) -> bytes:
-    parts, last = [], 0
-    for start, end, text in edits:
-        parts += [data[last:start], text.encode("utf-8", "surrogatepass")]
-        last = end
-    return b"".join([*parts, data[last:]])
-
-
 def _content(entry: Entry) -> bytes:
     with entry.open() as file:
-        parts = []
-        while part := file.read(1 << 20):
-            parts.append(part)
-        return b"".join(parts)
+        return b"".join(iter(lambda: file.read(1 << 20), b""))
 
 
 def _taken(fmt: Format, mends: Iterator[Mend], options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Iterable[Mend]:
@@ -224,13 +215,6 @@ def _taken(fmt: Format, mends: Iterator[Mend], options: CheckOptions, fixed: Fix
         else:
             fixed.unsafe.update(mend.codes)
     return taken.values()
-
-
-def _change(mend: Mend) -> Change:
-    is_held = mend.content is not None or mend.entry.size <= _MOST_HELD_BYTES
-    before = None if mend.is_new or mend.to or mend.pieces else _content(mend.entry) if is_held else b""
-    to = mend.entry.path.removesuffix(mend.entry.name) + mend.to if mend.to else ""
-    return Change(mend.entry.path, before, mend.content, to, mend.note)
 
 
 def _apply(mend: Mend) -> None:

@@ -6,7 +6,7 @@ A run works in a local folder. The files of a task, the last of which is its mar
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,7 +79,15 @@ class StoredState(Struct, frozen=True):
             with place.open() as source, packed.open("xb") as file:
                 shutil.copyfileobj(source, file, READ_SIZE)
             try:
-                names = list(_unpacked(packed, unpacked))
+                with Container(packed) as container:
+                    names = list(container)
+                    for name in names:
+                        if {"", ".", ".."} & set(name.split("/")) or "\0" in name or "\\" in name:
+                            raise container.damaged("it has a path that leads out of it")
+                        path = unpacked / name
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        with path.open("wb") as file:
+                            file.writelines(container.sections(name))
             except Incomplete:
                 place.remove()
                 return
@@ -87,19 +95,6 @@ class StoredState(Struct, frozen=True):
                 target = self.folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 (unpacked / name).replace(target)
-
-
-def _unpacked(packed: Path, folder: Path) -> Iterator[str]:
-    """Write the files of a container below a folder; yield their names in the order of their keys."""
-    with Container(packed) as container:
-        for name in container:
-            if {"", ".", ".."} & set(name.split("/")) or "\0" in name or "\\" in name:
-                raise container.damaged("it has a path that leads out of it")
-            path = folder / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("wb") as file:
-                file.writelines(container.sections(name))
-            yield name
 
 
 def _at_a_time(call: Callable[[T], None], each: Iterable[T]) -> None:

@@ -78,7 +78,11 @@ def is_garbled(line: bytes) -> bool:
 
 
 def _undone(line: str) -> tuple[int, str] | None:
-    found = [(*match.span(), *_read_in(line, match)) for match in _RUN.finditer(line)]
+    found = []
+    for match in _RUN.finditer(line):
+        start, end = match.span()
+        read = _read if end - start <= _LONGEST_REMEMBERED else _read.__wrapped__
+        found.append((start, end, *read(line[max(start - 1, 0) : start], match[0], line[end : end + 1])))
     garbled = [each for each in found if each[2] is not None]
     evidence = [each for each in garbled if each[3]]
     if not evidence:
@@ -92,12 +96,6 @@ def _undone(line: str) -> tuple[int, str] | None:
         parts += [line[begin:start], text or ""]
         begin = end
     return evidence[0][0], "".join([*parts, line[begin:]])
-
-
-def _read_in(line: str, run: re.Match[str]) -> tuple[str | None, bool]:
-    start, end = run.span()
-    read = _read if end - start <= _LONGEST_REMEMBERED else _read.__wrapped__
-    return read(line[max(start - 1, 0) : start], run[0], line[end : end + 1])
 
 
 @lru_cache(maxsize=1 << 12)

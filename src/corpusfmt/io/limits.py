@@ -358,18 +358,14 @@ def bounded_memory(size: int) -> Iterator[None]:
     import resource  # noqa: PLC0415 - not every platform has it
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    bound = _data_bytes() + size
+    with open("/proc/self/statm", "rb") as file:
+        bound = int(file.read().split()[5]) * mmap.PAGESIZE + size
     most = min((each for each in before if each != resource.RLIM_INFINITY), default=bound)
     resource.setrlimit(resource.RLIMIT_DATA, (min(bound, most), before[1]))
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def _data_bytes() -> int:
-    with open("/proc/self/statm", "rb") as file:
-        return int(file.read().split()[5]) * mmap.PAGESIZE
 
 
 _T = TypeVar("_T")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from msgspec import Struct
 
@@ -98,17 +99,11 @@ def _within(block: Block, max_line_bytes: int) -> Iterator[Block | LongLine]:
         yield block
         return
     line, byte = block.line, block.byte
-    for data in _split_keeping_ends(block.data):
+    *whole, rest = block.data.split(b"\n")
+    for data in chain((each + b"\n" for each in whole), [rest] if rest else []):
         length = len(data) - data.endswith(b"\n")
         yield LongLine(line, byte, length) if length > max_line_bytes else Block(data, line, byte)
         line, byte = line + 1, byte + len(data)
-
-
-def _split_keeping_ends(data: bytes) -> Iterator[bytes]:
-    *whole, rest = data.split(b"\n")
-    yield from (line + b"\n" for line in whole)
-    if rest:
-        yield rest
 
 
 class Run(Struct, frozen=True):

@@ -61,7 +61,8 @@ def publish(target: Place, *, aside: Path | None = None, sync: Sync = "all") -> 
     if is_alone:
         tidy(folder)
     try:
-        with _kept_by_others(partial) if is_alone else nullcontext():
+        # Other processes see by a lock that an unfinished file has an owner. Windows removes no file that is open, and renames none.
+        with locked(partial) if is_alone and os.name != "nt" else nullcontext():
             with writing(target), partial.open("wb") as file:
                 _keep_mode(partial, target)
                 yield file
@@ -82,16 +83,6 @@ def _keep_mode(partial: Path, target: Path) -> None:
     """Give a file the mode of the one that it will replace, if there is one: what others may not read stays so."""
     with suppress(FileNotFoundError):
         partial.chmod(stat.S_IMODE(target.stat().st_mode))
-
-
-@contextmanager
-def _kept_by_others(partial: Path) -> Iterator[None]:
-    """Let other processes see that an unfinished file has an owner."""
-    if os.name == "nt":  # which removes no file that is open, and renames none
-        yield
-    else:
-        with locked(partial):
-            yield
 
 
 @contextmanager
@@ -131,7 +122,13 @@ def output_at(path: str | Path | StorePath, what: str) -> Place:
 
 def all_there(root: Place, files: Mapping[str, FileFacts]) -> bool:
     """Return whether files below a place exist and have the given sizes."""
-    return all(_size_of(root / path) == facts.size for path, facts in files.items())
+
+    def size_of(place: Place) -> int | None:
+        if isinstance(place, StorePath):
+            return place.size()
+        return place.stat().st_size if place.is_file() else None
+
+    return all(size_of(root / path) == facts.size for path, facts in files.items())
 
 
 def all_unchanged(root: Place, files: Mapping[str, FileFacts]) -> bool:
@@ -145,12 +142,6 @@ def _digest_of(place: Place) -> str:
         while data := file.read(READ_SIZE):
             digest.update(data)
     return digest.hexdigest()
-
-
-def _size_of(place: Place) -> int | None:
-    if isinstance(place, StorePath):
-        return place.size()
-    return place.stat().st_size if place.is_file() else None
 
 
 def is_written_in_place(target: Path) -> bool:
@@ -289,15 +280,10 @@ def published(aside: Path) -> tuple[list[Place], bool]:
         *notes, rest = (aside / PUBLISHED).read_bytes().split(b"\0")
     except FileNotFoundError:
         return [], True
-    whole = [note for note in notes if _is_note(note)]
+    whole = [note for note in notes if note[:_CHECKSUM_DIGITS] == _checksum(note[_CHECKSUM_DIGITS:])]
     paths = (os.fsdecode(note[_CHECKSUM_DIGITS:]) for note in dict.fromkeys(whole))
     places: list[Place] = [StorePath(path) if is_url(path) else Path(os.path.normpath(aside / path)) for path in paths]
     return places, len(whole) == len(notes) and not rest
-
-
-def _is_note(note: bytes) -> bool:
-    checksum, path = note[:_CHECKSUM_DIGITS], note[_CHECKSUM_DIGITS:]
-    return checksum == _checksum(path)
 
 
 def _checksum(path: bytes) -> bytes:

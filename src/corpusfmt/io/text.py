@@ -184,7 +184,11 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
         found = _decoding.decoded(text)
     except json.JSONDecodeError as error:
         raise _syntax_fault(error, text) from error
-    _refuse_surrogates(text, found.value)
+    if ("\\ud" in text or "\\uD" in text) and _has_surrogates(found.value):
+        escape = _LONE_ESCAPE.search(text)  # much slower than to encode the strings
+        if escape is not None:
+            reason = "a lone surrogate escape is not a character"
+            raise JsonFault(reason, escape.start() + 1, "write the character itself")
     if infinite := _decoding.infinite:
         columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
         raise NumberFault(infinite[0], next(columns, None), len(infinite))
@@ -268,14 +272,10 @@ def _syntax_fault(error: json.JSONDecodeError, text: str) -> JsonFault:
     before = text[: error.pos].rstrip(" \t\r\n")
     if error.msg == expected and before.endswith(","):
         return JsonFault(f"illegal trailing comma before end of {ended}", len(before))
-    return JsonFault(_reason(error, text), error.pos + 1)
-
-
-def _reason(error: json.JSONDecodeError, text: str) -> str:
     if error.msg == "Extra data":
-        return "text after the end of the JSON value"
+        return JsonFault("text after the end of the JSON value", error.pos + 1)
     reason = (error.msg[:1].lower() + error.msg[1:]).removesuffix(" starting at").removesuffix(" at")
-    return f"{reason}: the text ends here" if error.pos >= len(text.rstrip()) else reason
+    return JsonFault(f"{reason}: the text ends here" if error.pos >= len(text.rstrip()) else reason, error.pos + 1)
 
 
 # What each bracket adds to the depth, and all bytes that are neither brackets nor quotation marks.
@@ -302,14 +302,6 @@ def _depth(text: str) -> int:
     """Return how deep the brackets outside of strings are nested."""
     data = text.encode("utf-8", "surrogatepass").replace(rb"\\", b"").replace(rb"\"", b"").translate(None, _PLAIN)
     return max(accumulate(map(_STEPS.__getitem__, b"".join(data.split(b'"')[::2]))), default=0)
-
-
-def _refuse_surrogates(text: str, value: Any) -> None:
-    if ("\\ud" in text or "\\uD" in text) and _has_surrogates(value):
-        escape = _LONE_ESCAPE.search(text)  # much slower than to encode the strings
-        if escape is not None:
-            reason = "a lone surrogate escape is not a character"
-            raise JsonFault(reason, escape.start() + 1, "write the character itself")
 
 
 def _has_surrogates(value: Any) -> bool:

@@ -45,7 +45,7 @@ class FasttextBackend:
         starts, ends, labels, scores = array("q"), array("q"), array("i"), array("f")
         short = invalid = unlabelled = 0
         for start, line in _lines(bytes(buffer)):
-            if len(line) < min_chars or _characters(line) < min_chars:
+            if len(line) < min_chars or len(line.translate(None, _CONTINUATION_BYTES)) < min_chars:
                 short += 1
             elif not _is_utf8(line):
                 invalid += 1
@@ -82,6 +82,14 @@ class FasttextBackend:
         return guesses
 
 
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
     """Yield the lines with their offsets, split block by block so that a buffer of line feeds does not fill the memory."""
     start = 0
@@ -94,15 +102,3 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
             yield start, line
             start += len(line) + 1
         start = end
-
-
-def _characters(line: bytes) -> int:
-    return len(line.translate(None, _CONTINUATION_BYTES))
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -101,18 +101,22 @@ def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int
             "the file as the model to use it anyway"
         )
     try:
-        loaded = _load_stock(path, data, digest) if backend == "fasttext" else _load_native(path, data, digest, folder)
-    except (ImportError, UnsupportedModelError) as error:
-        raise _NoNative(_why_not_native(error)) from error
+        if backend == "fasttext":
+            loaded = _load_stock(path, data, digest)
+        else:
+            native = importlib.import_module("corpusfmt.langid._native_backend")
+            rows = None if folder is None else _shared.mapped(folder, digest)
+            loaded = Loaded(native.NativeBackend(path, data, rows), "native", digest, rows is not None)
+    except UnsupportedModelError as error:
+        raise _NoNative(str(error)) from error
+    except ImportError as error:
+        raise _NoNative(
+            f"the native language identification is not built ({error}): reinstall corpusfmt from a wheel or with a C++ "
+            "compiler, or choose the backend `fasttext`"
+        ) from error
     if _stamp(path) != stamp:
         raise LangidError(f"{path} changed while it was read: start again")
     return loaded
-
-
-def _load_native(path: Path, data: _model_file.Data, digest: str, folder: Path | None) -> Loaded:
-    module = importlib.import_module("corpusfmt.langid._native_backend")
-    rows = None if folder is None else _shared.mapped(folder, digest)
-    return Loaded(module.NativeBackend(path, data, rows), "native", digest, rows is not None)
 
 
 def _load_stock(path: Path, data: _model_file.Data, digest: str) -> Loaded:
@@ -129,15 +133,6 @@ def _load_stock(path: Path, data: _model_file.Data, digest: str) -> Loaded:
             f"the module `fasttext` cannot be imported ({error}): run `pip install fasttext-predict`"
         ) from error
     return Loaded(module.FasttextBackend(path, data), "fasttext", digest)
-
-
-def _why_not_native(error: Exception) -> str:
-    if isinstance(error, LangidError):
-        return str(error)
-    return (
-        f"the native language identification is not built ({error}): reinstall corpusfmt from a wheel or with a C++ "
-        "compiler, or choose the backend `fasttext`"
-    )
 
 
 def conflicting_fasttext_distributions() -> tuple[str, ...]:

@@ -150,17 +150,13 @@ def _dictionary(cursor: _Cursor) -> tuple[int, tuple[str, ...], int, array[int]]
         _require(is_label == (number >= words), "the dictionary's words and labels are out of order")
         _require(not is_label or 0 <= count < 10**15, "impossible label counts")
         if is_label:
-            labels.append(_decode(text))
+            try:
+                labels.append(text.decode())
+            except UnicodeDecodeError as error:
+                raise _MalformedError("a label is not UTF-8") from error
     pairs = cursor.integers(2 * max(0, pruned))
     _require(min(pairs, default=0) >= 0, "the dictionary keeps an n-gram that has no row")
     return words, tuple(labels), pruned, pairs[1::2]
-
-
-def _decode(label: bytes) -> str:
-    try:
-        return label.decode()
-    except UnicodeDecodeError as error:
-        raise _MalformedError("a label is not UTF-8") from error
 
 
 def _matrix(cursor: _Cursor, dim: int, *, quantized: bool) -> int:

@@ -52,7 +52,8 @@ def complete(text: str, offset: int, schema: Schema) -> list[Proposal]:
     start, end = (place.token.start, place.token.end) if place.token is not None else (offset, offset)
     if place.is_name:
         return [Proposal(name, written, start, end, about, True) for name, written, about in _names(place, schema)]
-    if _is_reference(place):
+    # The `@id` of an object that says nothing else is a reference.
+    if _is_identifier(place) and {each.name.text for each in place.container.members} == {"@id"}:
         found = _identifiers(root, place)
         return [
             Proposal(value.text, json.dumps(value.text, ensure_ascii=False), start, end, kind) for value, kind in found
@@ -78,17 +79,15 @@ def show(text: str, offset: int, schema: Schema) -> Shown | None:
         return None
     token = place.token
     if not place.is_name:
-        target = _target(root, place)
-        return Shown(_described_node(target), token.start, token.end) if target is not None else None
+        if (node := _target(root, place)) is None:
+            return None
+        heading = f"**{node.string('@id')}** ({node.string('@type').rpartition(':')[2] or 'node'})"
+        text = "\n\n".join(filter(None, (heading, node.string("name"), node.string("description"))))
+        return Shown(text, token.start, token.end)
     own = schema.at([*place.path[:-1], (place.container, token.text)])
     section = described([{"description": each["title"]} for each in schema.at(place.path[:-1]) if "title" in each])
     lines = [f"**{token.text}**", described(own), *([f"*{section}*"] if section else [])]
     return Shown("\n\n".join(filter(None, lines)), token.start, token.end) if own else None
-
-
-def _described_node(node: Value) -> str:
-    heading = f"**{node.string('@id')}** ({node.string('@type').rpartition(':')[2] or 'node'})"
-    return "\n\n".join(filter(None, (heading, node.string("name"), node.string("description"))))
 
 
 def definition(text: str, offset: int) -> tuple[int, int] | None:
@@ -112,11 +111,6 @@ def references(text: str, offset: int) -> list[tuple[int, int]]:
 
 def _is_identifier(place: Place) -> bool:
     return not place.is_name and place.path[-1][1] == "@id"
-
-
-def _is_reference(place: Place) -> bool:
-    """Return whether a cursor is at the `@id` of an object that says nothing else."""
-    return _is_identifier(place) and {each.name.text for each in place.container.members} == {"@id"}
 
 
 def _target(root: Value, place: Place) -> Value | None:

@@ -57,10 +57,8 @@ def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> 
     `UsageError` for wrong arguments.
     """
     entry = _entry(text, path)
-    if entry is None:
-        return Checked(text)
-    fmt = _format_of(entry, format_name)
-    if fmt is None:
+    fmt = None if entry is None else _format_of(entry, format_name)
+    if entry is None or fmt is None:
         return Checked(text)
     report = validate(entry, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS), **judged)
     findings = [each for each in report.findings if each.location.path in (entry.path, ".")]

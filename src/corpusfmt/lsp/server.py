@@ -26,7 +26,7 @@ from corpusfmt.lsp import assist
 from corpusfmt.lsp.assist import Proposal, Shown
 from corpusfmt.lsp.checking import Checked, check, repaired
 from corpusfmt.lsp.positions import Encoding, Positions, Units
-from corpusfmt.model import Finding, Location, Rule, Severity
+from corpusfmt.model import Finding, Severity
 from corpusfmt.report.view import address_of
 
 T = TypeVar("T")
@@ -126,7 +126,9 @@ class Server(LanguageServer):
                 gc.freeze()
             if uri in self.states:
                 self.states[uri].checked = checked
-                self._publish(uri, checked, state.version)
+                positions = self.positions(checked.text)
+                found = [diagnostic(each, checked, positions) for each in checked.findings]
+                self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, state.version))
         except Exception as error:
             said = f"corpusfmt cannot check {uri}: {type(error).__name__}: {error}"
             self.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, said))
@@ -136,11 +138,6 @@ class Server(LanguageServer):
         kept = getattr(self.protocol, "_request_futures", {})
         for name in [name for name, future in kept.items() if future.done()]:
             del kept[name]
-
-    def _publish(self, uri: str, checked: Checked, version: int | None) -> None:
-        positions = self.positions(checked.text)
-        found = [diagnostic(each, checked, positions) for each in checked.findings]
-        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, found, version))
 
     def forget(self, uri: str) -> None:
         self.states.pop(uri, None)
@@ -162,13 +159,11 @@ def _format(state: State) -> str:
 
 
 def _opened(ls: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-    document = params.text_document
-    ls.changed(document.uri, document.text, document.version)
+    ls.changed(params.text_document.uri, params.text_document.text, params.text_document.version)
 
 
 def _changed(ls: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-    document = params.text_document
-    ls.changed(document.uri, params.content_changes[-1].text, document.version)
+    ls.changed(params.text_document.uri, params.content_changes[-1].text, params.text_document.version)
 
 
 def _closed(ls: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -287,16 +282,10 @@ def range_of(positions: Positions, start: int, end: int) -> lsp.Range:
     return lsp.Range(lsp.Position(*positions.of(start)), lsp.Position(*positions.of(end)))
 
 
-def _offset(checked: Checked, at: Location) -> int:
-    """Return the character at a location: columns count characters."""
-    if at.line is None:
-        return 0
-    start = checked.line_starts[at.line - 1] if at.line <= len(checked.line_starts) else len(checked.text)
-    return min(start + (at.column or 1) - 1, len(checked.text))
-
-
 def _underlined(finding: Finding, checked: Checked, positions: Positions) -> lsp.Range:
-    start = _offset(checked, finding.location)
+    at, starts, end = finding.location, checked.line_starts, len(checked.text)
+    line_start = 0 if at.line is None else starts[at.line - 1] if at.line <= len(starts) else end
+    start = 0 if at.line is None else min(line_start + (at.column or 1) - 1, end)
     found = _UNDERLINED.match(checked.text, start)
     return range_of(positions, start, found.end() if found is not None else start)
 
@@ -313,10 +302,6 @@ def diagnostic(finding: Finding, checked: Checked, positions: Positions) -> lsp.
     )
 
 
-def _explained(rule: Rule) -> str:
-    return f"[{rule.code}]({address_of(rule)}) {rule.slug}\n\n{rule.explanation}"
-
-
 def hover_of(shown: Shown | None, checked: Checked, positions: Positions, offset: int) -> lsp.Hover | None:
     """Return what is known of the characters at a cursor, and of the rules that they break."""
     texts = [shown.markdown] if shown is not None else []
@@ -326,7 +311,8 @@ def hover_of(shown: Shown | None, checked: Checked, positions: Positions, offset
         place = _underlined(each, checked, positions)
         if place.start <= lsp.Position(line, units) <= place.end:
             codes[each.code] = place
-    texts += [_explained(checked.rules[code]) for code in codes]
+    rules = map(checked.rules.__getitem__, codes)
+    texts += (f"[{rule.code}]({address_of(rule)}) {rule.slug}\n\n{rule.explanation}" for rule in rules)
     if not texts:
         return None
     place = range_of(positions, shown.start, shown.end) if shown is not None else next(iter(codes.values()))

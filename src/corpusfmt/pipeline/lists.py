@@ -38,8 +38,11 @@ class Entries:
             with source.open() if isinstance(source, Entry) else open_named(source) as file:
                 reader = DigestReader(file)
                 for line in lines(Chunks(reader, codec_of_name(path), shown), _MOST_ENTRY_BYTES):
-                    entry = _text(line.data) if isinstance(line, Line) else None
-                    if entry is None:
+                    try:
+                        entry = line.data.decode().strip() if isinstance(line, Line) else "\0"
+                    except UnicodeDecodeError:
+                        entry = "\0"
+                    if "\0" in entry:
                         raise UsageError(f"{shown}:{line.line}: not a line of text; expected a list of {what}")
                     if entry:
                         held += len(entry) // self._share + _ENTRY_BYTES
@@ -57,11 +60,3 @@ class Entries:
         if not held:
             raise UsageError(f"the list of {what} {shown} is empty")
         self.sha256 = reader.sha256
-
-
-def _text(data: bytes) -> str | None:
-    try:
-        text = data.decode().strip()
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text

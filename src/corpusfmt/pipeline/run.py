@@ -99,7 +99,11 @@ def build(
     base = None if base is None else placed(engine, base)
     share = share_of(shard, finish=finish, engine=engine)
     if share or finish or isinstance(state_of(root, state), StorePath):
-        _refuse_alone(given, scratch_limit, "shards" if share or finish else "a state in a store")
+        # What belongs to one process, and others cannot share.
+        alone = "--scratch-limit" if scratch_limit else "standard input" if STANDARD_INPUT in given else ""
+        if alone:
+            sharing = "shards" if share or finish else "a state in a store"
+            raise UsageError(f"{sharing} cannot share {alone}: remove it, and name inputs that all machines see")
     sources = inputs_named(given, base, follow_links=follow_links)
     if logged is not None:
         for each in sources:  # before the log grows by a line
@@ -117,7 +121,12 @@ def build(
             stages = Stages(workplace.state, workers, progress, journal, limits, 0, share, workplace.stored)
             journal("run-start", about)
             cause = "; check --base" if any(each.endswith(LIST_SUFFIXES) for each in given) else ""
-            plan = digest(choices.fingerprint, choices.manifest, _digest_of(sources)) if share or finish else ""
+            plan = ""
+            if share or finish:
+                every = hashlib.sha256()
+                for each in sources:
+                    every.update(digest(each.input).encode())
+                plan = digest(choices.fingerprint, choices.manifest, every.hexdigest())
             try:
                 with workplace.entered(plan, share, finish=finish):
                     choices = dataclasses.replace(choices, key=workplace.key())
@@ -135,24 +144,10 @@ def build(
     return report
 
 
-def _refuse_alone(given: Sequence[str], scratch_limit: int, sharing: str) -> None:
-    """Raise `UsageError` for what belongs to one process and others cannot share; `sharing` says why they must."""
-    alone = "--scratch-limit" if scratch_limit else "standard input" if STANDARD_INPUT in given else ""
-    if alone:
-        raise UsageError(f"{sharing} cannot share {alone}: remove it, and name inputs that all machines see")
-
-
 def _default_jobs(sources: Sequence[Source]) -> int:
     if any(each.input.key == STANDARD_INPUT for each in sources):
         return available_processors()
     return default_jobs(sum(each.input.size for each in sources), len(sources))
-
-
-def _digest_of(sources: Sequence[Source]) -> str:
-    whole = hashlib.sha256()
-    for each in sources:
-        whole.update(digest(each.input).encode())
-    return whole.hexdigest()
 
 
 def _chosen(
@@ -228,7 +223,11 @@ class Journal:
             return
         try:
             if isinstance(place, StorePath):
-                self._store, self._path = place, _copied(place)
+                # Events are appended to a local copy.
+                descriptor, name = tempfile.mkstemp(suffix=".jsonl")
+                self._store, self._path = place, Path(name)
+                with os.fdopen(descriptor, "wb") as file, suppress(FileNotFoundError):
+                    file.write(place.read_bytes())
             else:
                 self._path = place
             self._file = io.FileIO(self._path, "a")
@@ -272,11 +271,3 @@ class Journal:
         if self._store is not None:
             self._store.put(self._path)
             self._put_at = time.monotonic()
-
-
-def _copied(place: StorePath) -> Path:
-    """Return a local copy of a log, to which events are appended."""
-    descriptor, name = tempfile.mkstemp(suffix=".jsonl")
-    with os.fdopen(descriptor, "wb") as file, suppress(FileNotFoundError):
-        file.write(place.read_bytes())
-    return Path(name)

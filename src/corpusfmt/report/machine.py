@@ -62,6 +62,7 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield a SARIF 2.1.0 log. Beyond the services' limit the worst results stay, and a notification counts the rest."""
     shown = worst_first(report.findings, _MOST_RESULTS)
     codes = sorted({finding.code for finding in shown})
+    known, named = rules_of(codes), slugs(report)
     messages = [note.line() for note in notes(report)]
     if len(shown) < len(report.findings):
         messages.append(f"results omitted: {counted(left_out(report, shown))}")
@@ -70,7 +71,7 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
             "name": "corpusfmt",
             "version": VERSION,
             "informationUri": "https://github.com/corpusfmt/corpusfmt",
-            "rules": _sarif_rules(codes, slugs(report)),
+            "rules": [{"id": code, "name": named[code]} | _sarif_help(known.get(code)) for code in codes],
         }
     }
     notifications = [{"level": "warning", "message": {"text": sarif_message(each)}} for each in messages]
@@ -88,11 +89,6 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     yield dumped(
         {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}, indent=2
     )
-
-
-def _sarif_rules(codes: Sequence[str], named: dict[str, str]) -> list[Json]:
-    known = rules_of(codes)
-    return [{"id": code, "name": named[code]} | _sarif_help(known.get(code)) for code in codes]
 
 
 def _sarif_help(rule: Rule | None) -> Json:

@@ -32,7 +32,10 @@ def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the worst findings with hints, omissions, counts, notes, coverage and the verdict."""
     entries = folded(view.wanted(report.findings))
     shown = view.of(entries)
-    for code, alike in _by_rule(shown):
+    by_rule: dict[str, list[Entry]] = {}
+    for entry in shown:
+        by_rule.setdefault(entry.code, []).append(entry)
+    for code, alike in by_rule.items():
         seen = Counter[str]()
         for entry in alike:
             yield entry_line(entry)
@@ -100,7 +103,9 @@ def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Ca
     """Return the last line of a report; `named` escapes names and `quoted` commands for the medium."""
     errors, warnings = report.counts[Severity.ERROR], report.counts[Severity.WARNING]
     counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
-    if unreported := [*_not_checked(report), *(f"{n:,} {named(why)}" for why, n in _reasons(report).items())]:
+    unreported = [f"{gaps:,} not checked"] if (gaps := report.coverage.gaps.total()) else []
+    unreported += (f"{n:,} {named(why)}" for why, n in _reasons(report).items())
+    if unreported:
         counts += f"; {', '.join(unreported)}"
     if report.verdict is Verdict.VALID:
         return f"VALID: {counts}"
@@ -116,28 +121,20 @@ def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Ca
     return f"INCOMPLETE: {seen}, {counts}.{explain}"
 
 
-def _not_checked(report: Report) -> Iterator[str]:
-    if gaps := report.coverage.gaps.total():
-        yield f"{gaps:,} not checked"
-
-
 def _reasons(report: Report) -> dict[str, int]:
     """Return the number of suppressed occurrences by reason; ignored ones are summed, with their selectors listed."""
     selectors: dict[str, None] = {}
     ignored = 0
-    others: dict[str, int] = {}
+    others = Counter[str]()
     for each in report.suppressed:
-        if match := _REASON.fullmatch(each["reason"]):
+        reason = each["reason"]
+        if match := _REASON.fullmatch(reason):
             selectors[match["selector"]] = None
             ignored += each["count"]
         else:
-            others[each["reason"]] = others.get(each["reason"], 0) + each["count"]
-    listed = {f"ignored ({', '.join(selectors)})": ignored} if selectors else {}
-    return listed | {_as_ignored(reason): count for reason, count in others.items()}
-
-
-def _as_ignored(reason: str) -> str:
-    return reason if reason == "not selected" or reason.startswith("known from ") else f"ignored: {reason}"
+            is_plain = reason == "not selected" or reason.startswith("known from ")
+            others[reason if is_plain else f"ignored: {reason}"] += each["count"]
+    return ({f"ignored ({', '.join(selectors)})": ignored} if selectors else {}) | others
 
 
 def coverage_line(coverage: Coverage) -> str:
@@ -164,13 +161,6 @@ def human_size(size: int) -> str:
             break
         scaled /= _KILO
     return f"{size} B" if unit == "B" else f"{scaled:.1f} {unit}"
-
-
-def _by_rule(entries: list[Entry]) -> Iterator[tuple[str, list[Entry]]]:
-    by_rule: dict[str, list[Entry]] = {}
-    for each in entries:
-        by_rule.setdefault(each.code, []).append(each)
-    yield from by_rule.items()
 
 
 def _count(report: Report, code: str, path: str) -> int:
@@ -231,11 +221,11 @@ def with_links(lines: Iterable[str], codes: Collection[str]) -> Iterator[str]:
     pages = {code: address_of(rule) for code, rule in rules_of(codes).items()}
     code = re.compile(rf"(?<=[ `])(?:{'|'.join(sorted(pages))})(?=[ `])")
     for line in lines:
-        yield code.sub(lambda found: _link(pages[found[0]], found[0]), line, count=1) if pages else line
-
-
-def _link(address: str, text: str) -> str:
-    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"
+        yield (
+            code.sub(lambda found: f"\x1b]8;;{pages[found[0]]}\x1b\\{found[0]}\x1b]8;;\x1b\\", line, count=1)
+            if pages
+            else line
+        )
 
 
 def coloured(lines: Iterable[str]) -> Iterator[str]:
@@ -257,7 +247,9 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     yield ""
     yield verdict_line(report, marked, marked)
     yield ""
-    yield marked(_kind(report))
+    checked = checked_line(report)
+    extent = coverage_line(report.coverage) + (f" · {checked}" if checked else "")
+    yield marked(f"{report.format} {report.version} · {extent}".replace("  ", " "))
     if report.tally.counts:
         yield ""
         yield "| rule | severity | count | first location | message |"
@@ -276,9 +268,3 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield f"- {note.line(marked)}"
     if len(listed) > view.max_findings:
         yield f"- {len(listed) - view.max_findings:,} more"
-
-
-def _kind(report: Report) -> str:
-    checked = checked_line(report)
-    extent = coverage_line(report.coverage) + (f" · {checked}" if checked else "")
-    return f"{report.format} {report.version} · {extent}".replace("  ", " ")

@@ -97,7 +97,7 @@ def text(found: Trend) -> Iterator[str]:
             yield f"{title}: … {further:,} more"
     for each in found.changes:
         if each.new or each.gone:
-            yield f"{each.rule}: {_said(each)}"
+            yield f"{each.rule}: {each.new:,} new, {each.gone:,} gone, {each.unchanged:,} unchanged"
     yield _summary(found)
 
 
@@ -139,10 +139,6 @@ def json_object(found: Trend) -> Iterator[str]:
         "disappeared": [finding_record(each) for each in found.disappeared],
     }
     yield dumped(whole, indent=2)
-
-
-def _said(change: Change) -> str:
-    return f"{change.new:,} new, {change.gone:,} gone, {change.unchanged:,} unchanged"
 
 
 def _summary(found: Trend) -> str:

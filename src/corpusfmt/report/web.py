@@ -173,7 +173,8 @@ def _rule(
 ) -> Iterator[str]:
     total = sum(counts.values())
     entries = folded(kept, by_file=True)
-    listed = ", ".join(f'<span class="{each}">{_counted(count, each)}</span>' for each, count in counts.items())
+    counted = {each: f"{n:,} info" if each is Severity.INFO else plural(n, each) for each, n in counts.items()}
+    listed = ", ".join(f'<span class="{each}">{text}</span>' for each, text in counted.items())
     explanation = cleandoc(rule.explanation) if rule is not None else ""
     title = explanation.partition("\n")[0]
     opened = " open" if len(report.findings) <= _MOST_OPEN else ""
@@ -181,7 +182,7 @@ def _rule(
     yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
     yield f'<span class="faint"> {markup(title)}</span></summary><div>'
     if rule is not None:
-        about = _markup_lines(explanation.partition("\n")[2].strip())
+        about = "\n".join(map(markup, explanation.partition("\n")[2].strip().split("\n")))
         yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
     yield from _places(report, code)
     yield from _findings(View(len(entries), info=True).of(entries))
@@ -228,12 +229,3 @@ def _row(entry: Entry) -> tuple[str, str, str, str]:
     first = entry.first
     hint = first.hint and f"help: {first.hint}"
     return str(first.severity), str(first.location), f"{first.message}{entry.times}", hint
-
-
-def _markup_lines(text: str) -> str:
-    """Return text of several lines as the content of an element."""
-    return "\n".join(map(markup, text.split("\n")))
-
-
-def _counted(count: int, severity: Severity) -> str:
-    return f"{count:,} info" if severity is Severity.INFO else plural(count, severity)

@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, broken_stream
 from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
-from corpusfmt.pipeline.intake.inputs import Input
 from corpusfmt.pipeline.intake.take import Inputs, Taken, container_name
 from corpusfmt.pipeline.process.store import Size
 from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, STEP_FAILED, wet_fault
@@ -110,14 +109,14 @@ def refuse_none(report: Report, cause: str) -> None:
 
 def refuse_changed(inputs: Inputs) -> None:
     """Raise `Incomplete` if local inputs have changed: the manifest would contain wrong digests."""
-    changed = [each.path for each in inputs.known if Path(each.key).is_absolute() and _has_changed(each)]
+    # What has been removed since was read before.
+    changed = [
+        each.path
+        for each in inputs.known
+        if Path(each.key).is_absolute() and each.version and version_of(each.key) not in {each.version, ""}
+    ]
     if changed:
         raise Incomplete(
             f"{plural(len(changed), 'input')} changed after being read, like {changed[0]}: "
             "run the same command again to read them again"
         )
-
-
-def _has_changed(known: Input) -> bool:
-    # What has been removed since was read before.
-    return known.version != "" and version_of(known.key) not in {known.version, ""}

@@ -217,25 +217,20 @@ class Selector:
         """Yield the pages whose URL is allowed; `seen` counts all."""
         for batch in batches:
             self.seen += len(batch.headers)
-            yield batch if self._allow is None and self._deny is None else self._by_address(batch)
-
-    def _by_address(self, batch: Batch) -> Batch:
-        kept = []
-        for record in batch.records():
-            headers = msgspec.json.decode(record.headers, type=dict[str, str])
-            reason = self._refusal(headers.get("warc-target-uri", "").strip("<>"))
-            if reason is None:
-                kept.append(record)
-            else:
-                self._dropped[reason] += record.text.count(b"\n")
-        return Batch.of(kept)
-
-    def _refusal(self, url: str) -> str | None:
-        if self._deny is not None and url in self._deny:
-            return "at a denied address"
-        if self._allow is not None and url not in self._allow:
-            return "at no allowed address"
-        return None
+            if self._allow is None and self._deny is None:
+                yield batch
+                continue
+            kept = []
+            for record in batch.records():
+                headers = msgspec.json.decode(record.headers, type=dict[str, str])
+                url = headers.get("warc-target-uri", "").strip("<>")
+                if self._deny is not None and url in self._deny:
+                    self._dropped["at a denied address"] += record.text.count(b"\n")
+                elif self._allow is not None and url not in self._allow:
+                    self._dropped["at no allowed address"] += record.text.count(b"\n")
+                else:
+                    kept.append(record)
+            yield Batch.of(kept)
 
     def keeps(self, label: str, lines: int) -> bool:
         """Return whether to keep a document with this label and number of kept lines; if not, count its lines."""

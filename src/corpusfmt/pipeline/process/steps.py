@@ -164,7 +164,11 @@ class Steps:
             try:
                 left = apply(step, function, label, stored)
             except _Failed as reason:
-                self._fail(step, stored.document(label).id, str(reason))
+                self.counts[step.name].failed += 1
+                if len(self.failures) < _MOST_FAILURES:
+                    self.failures.append(StepFailure(step.name, stored.document(label).id, str(reason)))
+                else:
+                    self.failures[-1].count += 1
                 self._dropped[f"in a document on which step {step.name} failed"] += stored.lines
                 return None
             if (lost := stored.lines - (left.lines if left else 0)) > 0:
@@ -173,13 +177,6 @@ class Steps:
                 return None
             stored = left
         return stored
-
-    def _fail(self, step: Step, document: str, reason: str) -> None:
-        self.counts[step.name].failed += 1
-        if len(self.failures) < _MOST_FAILURES:
-            self.failures.append(StepFailure(step.name, document, reason))
-        else:
-            self.failures[-1].count += 1
 
     def _to_document(self, step: Step, function: Function, label: str, stored: StoredDocument) -> StoredDocument | None:
         document = stored.document(label)
