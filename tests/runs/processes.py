@@ -47,7 +47,10 @@ def descendants_of(pid: int) -> list[int]:
 
 
 def workers_of(pid: int, *, of_ray: bool = False) -> list[int]:
-    """Return the processes that do a run's work: those that have started no others, or that Ray names so."""
+    """Return the processes that do a run's work: those that have started no others, or that Ray names so.
+
+    Ray names its agents like its workers; a node of Ray ends with either of its agents.
+    """
     found = []
     for each in descendants_of(pid):
         try:
@@ -55,7 +58,7 @@ def workers_of(pid: int, *, of_ray: bool = False) -> list[int]:
         except OSError:
             continue
         if of_ray:
-            is_worker = command.startswith(b"ray::")
+            is_worker = command.startswith(b"ray::") and b"Agent" not in command
         else:
             is_worker = command != b"" and b"resource_tracker" not in command and not descendants_of(each)
         if is_worker:
