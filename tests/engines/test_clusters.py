@@ -18,6 +18,7 @@ import pytest
 from documentation.sessions import code_for
 from remote.faults import Faults
 from remote.s3 import BUCKET, SECRET, Store, serving
+from runs.processes import workers_of
 from support import LONG_LINE, REPOSITORY, corpus, wet_file, wet_record
 
 from corpusfmt.pipeline.recipe import recipe_text
@@ -200,6 +201,16 @@ def test_a_worker_that_is_killed(work: Path, tmp_path: Path) -> None:
         _, errors = building.communicate(timeout=200)
     assert (building.returncode, errors) == (0, b"")
     assert corpus(work / "killed") == corpus(work / "corpus")
+
+
+def test_the_first_worker_of_ray_is_killed(work: Path) -> None:
+    command = [python_of("ray"), "-m", "corpusfmt", "build", "wet", "-o", "first", "--engine", "ray", "--jobs", "2"]
+    building = subprocess.Popen(command, cwd=work, env=ENVIRONMENT, stderr=subprocess.DEVNULL)
+    while building.poll() is None and not (workers := workers_of(building.pid, of_ray=True)):
+        time.sleep(0.01)
+    os.kill(workers[0], signal.SIGKILL)
+    assert building.wait(200) == 0
+    assert corpus(work / "first") == corpus(work / "corpus")
 
 
 def test_a_cluster_without_workers(work: Path, tmp_path: Path) -> None:

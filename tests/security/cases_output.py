@@ -618,5 +618,58 @@ def _exact(attack: Attack, promise: Callable[[Outcome], Any]) -> Attack:
     )
 
 
-ATTACKS = [*_reports(), *_commands(), *_tampered(), *_strange_settings(), *_unseen_json()]
+_OUTPUTS = ("json", "jsonl", "sarif", "junit", "github", "gitlab", "markdown", "html", "concise", "grouped", "full")
+#: Commands in which all paths are relative; `d` is a Dolma dataset with faults, `v` one without.
+_RELATIVE = {
+    "validate": ("validate", "d", *(part for name in _OUTPUTS for part in ("--report", f"{name}=../out/{name}"))),
+    "validate-jobs": ("validate", "d", "v", "--jobs", "2", "--verbose", "--report", "json=../out/r"),
+    "validate-part": ("validate", "d", "--shard", "1/2", "--report", "part=../out/p"),
+    "validate-here": ("validate", ".", "--report", "json=../out/r", "--report", "html=../out/h"),
+    "validate-missing": ("validate", "nothing", "v/documents/none.jsonl"),
+    "convert": ("convert", "v", "../out/c", "--to", "oscar"),
+    "convert-refused": ("convert", "d", "../out/c", "--to", "oscar"),
+    "convert-quarantine": ("convert", "d", "../out/c", "--to", "jsonl", "--on-bad-record", "quarantine"),
+    "build": ("build", "a.warc.wet.gz", "broken.warc.wet.gz", "-o", "../out/b"),
+    "stats": ("stats", "v", "--output-format", "json", "--card", "../out/README.md"),
+    "stats-part": ("stats", "v", "--shard", "1/2", "-o", "../out/p"),
+    "describe": ("describe", "v", "-o", "../out/croissant.json"),
+    "datasheet": ("datasheet", "v", "-o", "../out/sheet.html"),
+    "compare": ("compare", "v", "d", "--output-format", "json"),
+    "show": ("show", "v"),
+    "detect": ("detect", "v"),
+    "plan": ("plan", "a.warc.wet.gz"),
+    "fix": ("fix", "--diff", "d"),
+    "records": ("records", "croissant.json", "--record-set", "r"),
+    "settings": ("validate", "v", "--config", "none.toml"),
+    "baseline": ("validate", "v", "--baseline", "croissant.json"),
+}
+
+
+def _some_data(folder: Path) -> None:
+    data = folder / "data"
+    (folder / "out").mkdir()
+    for name in ("d", "v"):
+        (data / name / "documents").mkdir(parents=True)
+    row = json.dumps({"id": "1", "text": "a text", "source": "s"}) + "\n"
+    (data / "v" / "documents" / "a.jsonl").write_text(row)
+    (data / "d" / "documents" / "a.jsonl").write_text(row + row + '{"id": \n')
+    (data / "d" / "documents" / "b.jsonl.gz").write_bytes(b"\x1f\x8b\x08")
+    (data / "d" / "documents" / "out.jsonl").symlink_to("../../../outside/x")
+    wet_file(data / "a.warc.wet.gz", [wet_record(1, "A line of text.")])
+    (data / "broken.warc.wet.gz").write_bytes(b"\x1f\x8b\x08")
+    (data / "croissant.json").write_text('{"@type": "sc:Dataset"}')
+
+
+def _names_no_folder(outcome: Outcome) -> None:
+    assert "No such option" not in outcome.text
+    files = [path for path in (outcome.folder / "out").rglob("*") if path.is_file() and ".corpusfmt" not in path.parts]
+    assert str(outcome.folder).encode() not in b"".join([outcome.stdout, outcome.stderr, *map(Path.read_bytes, files)])
+
+
+def _relative() -> Iterator[Attack]:
+    for name, command in _RELATIVE.items():
+        yield Attack(f"relative-{name}", _some_data, command, _names_no_folder, cwd="data")
+
+
+ATTACKS = [*_reports(), *_commands(), *_tampered(), *_strange_settings(), *_unseen_json(), *_relative()]
 ATTACKS.append(_exact(ATTACKS[0], _names_come_back))

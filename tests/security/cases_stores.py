@@ -15,6 +15,7 @@ from security.attacks import Attack, Outcome
 from security.hostile import (
     ROW,
     Answer,
+    Request,
     bomb,
     dripping,
     endless,
@@ -156,6 +157,37 @@ _S3 = {
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_EC2_METADATA_DISABLED": "true",
     "AWS_MAX_ATTEMPTS": "1",
+}
+_HUB = {"HF_ENDPOINT": "{url}", "HF_HUB_DISABLE_TELEMETRY": "1"}
+_CLIENTS: dict[str, tuple[dict[str, str], str]] = {"s3": (_S3, "s3://bucket/x"), "hub": (_HUB, "hf://datasets/me/x")}
+
+
+def _of_parts(answer: Answer) -> Answer:
+    """An object whose size is told, and whose parts are this answer; the Hub tells it by its API."""
+    told = json.dumps([{"type": "file", "path": "a.jsonl", "size": len(ROW), "oid": "0" * 40}]).encode()
+    commit = json.dumps({"id": "me/x", "sha": "0" * 40, "siblings": []}).encode()
+
+    def asked(request: Request) -> None:
+        if "Range" in request.headers and request.command == "GET":
+            answer(request)
+        elif request.path.startswith("/api/"):
+            data = told if "/paths-info/" in request.path or "/tree/" in request.path else commit
+            request.whole(data, Content_Type="application/json")
+        else:
+            request.whole(ROW, ETag='"1"')
+
+    return asked
+
+
+_OF_CLIENTS = {
+    "endless-xml": endless(Content_Type="application/xml"),
+    "endless-json": endless(b'{"a":[' + b" " * (1 << 20), Content_Type="application/json"),
+    "endless-error": endless(status=403, Content_Type="application/xml"),
+    "endless-chunked": endless(chunked=True, Content_Type="application/json"),
+    "bomb": bomb(Content_Type="application/json"),
+    "endless-parts": _of_parts(endless(status=206, Content_Range="bytes 0-34/35")),
+    "chunked-parts": _of_parts(endless(chunked=True, status=206, Content_Range="bytes 0-34/35")),
+    "bombs-for-parts": _of_parts(bomb(status=206, Content_Range="bytes 0-34/35")),
 }
 _WITHOUT_S3: dict[str, Callable[[Path], AbstractContextManager[list[str]]]] = {
     "s3-down": partial(_alone, answer=lambda request: request.whole(b"", 503)),
@@ -492,6 +524,25 @@ _ATTACKS = [
             environment={"CORPUSFMT_STORE_RETRIES": "0"},
         )
         for name in ("validate", "verify", "stats", "convert", "describe", "compare", "detect", "build")
+    ),
+    # Other clients than that of the web.
+    *(
+        Attack(
+            f"store-{client}-{name}-{command[0]}",
+            _data,
+            (command[0], command[1].replace("{store}", store), *command[2:]),
+            _ends,
+            serve=partial(_alone, answer=answer),
+            environment={"CORPUSFMT_STORE_RETRIES": "0", **environment},
+        )
+        for client, (environment, store) in _CLIENTS.items()
+        for name, answer in _OF_CLIENTS.items()
+        for command in (
+            ("validate", "{store}/a.jsonl", *_JSONL),
+            ("verify", "{store}"),
+            ("stats", "{store}/a.jsonl", "--format", "jsonl"),
+            ("describe", "{store}"),
+        )
     ),
     # Down.
     *(

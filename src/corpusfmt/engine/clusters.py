@@ -242,6 +242,8 @@ class _Ray(Cluster):
         ray = _required("ray", "ray")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # else it prints a warning
+        # Else the start waits for workers that are there before any task, without end if one of them dies.
+        os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
         job = ray.job_config.JobConfig()
         job._py_driver_sys_path = _Fixed()  # noqa: SLF001 - Ray has no public way
         life = ExitStack() if address else _safe_life()

@@ -40,6 +40,8 @@ class Table:
         self._arrow = pa
         self._file = _Counted(file)
         self._account = Account(path, file=file)
+        if (begins := file.read(4)) != b"PAR1":  # which Arrow asks only of the end
+            raise pa.ArrowInvalid(f"the file begins with {begins!r}, expected b'PAR1'")
         with bounded_memory(MOST_MEMORY):
             opened = partial(
                 pq.ParquetFile,

@@ -15,40 +15,19 @@ from aiohttp import ClientResponse, ClientResponseError, ClientSession, TraceCon
 from fsspec.implementations.http import HTTPFileSystem
 from yarl import URL
 
+from corpusfmt.io.answers import response_class, upto
 from corpusfmt.io.stores import REDIRECTED, Elsewhere, Encoded, TooLarge, refuse_redirection
 from corpusfmt.wording import masked, plain
 
-_MOST_WHOLE = 64 * 1024 * 1024
 _MOST_OF_A_PAGE = 16 * 1024 * 1024
 # Of one listing: a page may list folders whose pages list folders, without end.
 _MOST_NAMES, _MOST_LEVELS = 100_000, 100
 
-_RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 # Linear in the size of any page.
 _LINK = re.compile(r"""<a\s(?:[^<>]{0,4096}?\s)?href\s{0,9}=\s{0,9}["']?([^"'<>\s]{1,4096})""", re.IGNORECASE)
 _GONE = {404, 410}
 # Of these, servers take the compression for an encoding.
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".tgz", ".zip")
-
-
-class _Bounded(ClientResponse):
-    """An answer that is not read whole if it is larger than what was asked for, or than anything that is read whole."""
-
-    async def read(self) -> bytes:
-        if self._body is None:
-            asked = _RANGE.fullmatch(self.request_info.headers.get("Range", ""))
-            self._body = await _upto(self, int(asked[2]) - int(asked[1]) + 1 if asked else _MOST_WHOLE)
-        return self._body
-
-
-async def _upto(response: ClientResponse, most: int) -> bytes:
-    data = bytearray()
-    while part := await response.content.read(1 << 16):
-        data += part
-        if len(data) > most:
-            response.close()
-            raise TooLarge(f"the answer has more than the {most:,} bytes that can be read of it")
-    return bytes(data)
 
 
 async def _refuse(response: ClientResponse) -> None:
@@ -77,7 +56,7 @@ async def _stay(_session: ClientSession, _context: object, params: TraceRequestR
         params.response.close()
         here, there = masked(str(params.url)), masked(str(target))
         raise Elsewhere(
-            f"{here} redirects to {there}, which is elsewhere; name that address, or add --follow-redirects"
+            f"{here} redirects to {there}, which is elsewhere; name that address, or of data add --follow-redirects"
         )
 
 
@@ -94,7 +73,7 @@ def _client(on_redirect: Any, given: dict[str, Any]) -> ClientSession:
     traced.on_request_redirect.append(on_redirect)
     given["headers"] = {"Accept-Encoding": "identity"} | dict(given.get("headers") or {})
     given["trace_configs"] = [*given.get("trace_configs", ()), traced]
-    own: dict[str, Any] = {"raise_for_status": _refuse, "auto_decompress": False, "response_class": _Bounded}
+    own: dict[str, Any] = {"raise_for_status": _refuse, "auto_decompress": False, "response_class": response_class()}
     return ClientSession(**(own | given))
 
 
@@ -127,7 +106,7 @@ class Web(HTTPFileSystem):  # type: ignore[misc]
             if kind not in {"", "text/html"}:
                 return []
             try:
-                page = await _upto(response, _MOST_OF_A_PAGE)
+                page = await upto(response, _MOST_OF_A_PAGE)
             except TooLarge:
                 if kind:
                     raise
