@@ -15,14 +15,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 
-from corpusfmt.formats.croissant.data import arrays, plain, tables
+from corpusfmt.formats.croissant.data import arrays, tables
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
 from corpusfmt.formats.croissant.data.casts import CASTS, Cast, cast_all, unchanged
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, hashes_of
 from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, hashes_of
 from corpusfmt.formats.croissant.model.arrays import ArrayShape
 from corpusfmt.io.keys import Hashes
 from corpusfmt.io.lines import lines
@@ -63,7 +63,7 @@ def seen(parts: Iterator[Any], column: Column, *, has_key: bool = True) -> Seen:
                 found.rows += part.size
             else:
                 keys, present = part.keys[0]
-                hashes = plain.as_hashes(keys)
+                hashes = tables.as_hashes(keys)
                 found.keys |= {found.rows + row: int(hashes[row]) for row in np.flatnonzero(present).tolist()}
                 found.rows += part.size
     except Broken as broken:
@@ -139,9 +139,9 @@ def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> 
     columns: Sequence[Any] = [column]
     slow = seen(table("t.csv", lines(chunks(data, size)), ",", [column.take]), column)
     key = KeyOf(columns, required=False)
-    for native in {plain.native, None}:
+    for native in {tables.native, None}:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(plain, "native", native)
+            patch.setattr(tables, "native", native)
             patch.setattr(tables, "_BLOCK", size)
             fast = seen(tables.judged(Opened("t.csv", "t.csv", chunks(data, size)), ",", columns, [key]), column)
         assert fast == slow
@@ -189,9 +189,9 @@ def test_hashes_differ(keys: list[bytes]) -> None:
 
 
 def test_places_that_are_not_in_a_text_are_not_read() -> None:
-    if plain.native is not None:
+    if tables.native is not None:
         ends = np.array([1, 9, -5, 2, 1 << 62], dtype=np.int64)
-        assert len(plain.native.hashes_of_texts(b"ab", ends)) == 40
+        assert len(tables.native.hashes_of_texts(b"ab", ends)) == 40
 
 
 def test_a_key_of_two_columns_is_there_where_both_are() -> None:
@@ -205,14 +205,14 @@ def test_a_key_of_two_columns_is_there_where_both_are() -> None:
 @given(st.lists(st.integers(-(1 << 63), (1 << 63) - 1), max_size=9))
 @example([0, -1, 1 << 62, -(1 << 63), (1 << 63) - 1])
 def test_whole_numbers_have_the_hashes_of_their_texts(numbers: list[int]) -> None:
-    found = plain.as_hashes(np.array(numbers, dtype=np.int64))
+    found = tables.as_hashes(np.array(numbers, dtype=np.int64))
     assert found.tolist() == hashes_of([b"%d" % number for number in numbers]).tolist()
 
 
 @pytest.mark.parametrize("is_native", [True, False])
 def test_hashes_that_are_there_twice_are_found(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_native:
-        monkeypatch.setattr(plain, "native", None)
+        monkeypatch.setattr(tables, "native", None)
     # Spread, next to each other, in one share of the table, and chosen to collide in it.
     inverse = pow(0x9E3779B97F4A7C15, -1, 1 << 64)
     chosen = [number * inverse % (1 << 64) for number in range(3000)]
@@ -223,23 +223,23 @@ def test_hashes_that_are_there_twice_are_found(is_native: bool, monkeypatch: pyt
         [number << 52 for number in range(3000)],
     ):
         parts = np.array_split(np.array(hashes, dtype=np.uint64), 3)
-        assert plain.are_distinct(parts)
+        assert tables.are_distinct(parts)
         for again in (0, 1, 2999):
-            assert not plain.are_distinct([*parts, np.array([hashes[again]], dtype=np.uint64)])
+            assert not tables.are_distinct([*parts, np.array([hashes[again]], dtype=np.uint64)])
 
 
 @pytest.mark.parametrize("is_native", [True, False])
 def test_numbers_that_are_there_twice_are_found(is_native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if not is_native:
-        monkeypatch.setattr(plain, "native", None)
+        monkeypatch.setattr(tables, "native", None)
     edges = [-(1 << 63), (1 << 63) - 1]
     for numbers in ([*range(-50, 50)], [*range(0, 10_000, 7)], [*edges, 0, 1]):
         parts = np.array_split(np.array(numbers, dtype=np.int64), 3)
-        assert plain.are_distinct(parts)
+        assert tables.are_distinct(parts)
         for again in (numbers[0], numbers[-1]):
-            assert not plain.are_distinct([*parts, np.array([again], dtype=np.int64)])
+            assert not tables.are_distinct([*parts, np.array([again], dtype=np.int64)])
             # A batch that was not accepted has hashes.
-            assert not plain.are_distinct([*parts, hashes_of([b"%d" % again])])
+            assert not tables.are_distinct([*parts, hashes_of([b"%d" % again])])
 
 
 @given(st.lists(st.integers(-5, 20) | st.sampled_from([-(1 << 63), (1 << 63) - 1]), min_size=1, max_size=9))
@@ -248,8 +248,8 @@ def test_numbers_that_are_absent_are_found_by_hash_or_range(numbers: list[int]) 
     keys = np.array(numbers, dtype=np.int64)
     have = Hashes(np.sort(hashes_of([b"%d" % number for number in known]) ^ np.uint64(salt)))
     expected = [place for place, number in enumerate(numbers) if number not in known]
-    assert plain.absent_in(have, keys, salt).tolist() == expected
-    assert plain.absent_in(have, plain.as_hashes(keys), salt).tolist() == expected
+    assert tables.absent_in(have, keys, salt).tolist() == expected
+    assert tables.absent_in(have, tables.as_hashes(keys), salt).tolist() == expected
 
 
 TEXTS = st.sampled_from(["", "a", "é", "17", "007", " 1", "[1]", "2024-01-05", "2024-02-30", "true", "1.5", "nan"])

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
-from corpusfmt.formats.croissant import webpage
 from corpusfmt.formats.croissant.data.findings import Gap
 from corpusfmt.formats.croissant.layout import content_of
 from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
@@ -151,11 +150,11 @@ class Checker:
         self._text(text, head_bytes=3 if marked else 0)
 
     def _text(self, text: str, head_bytes: int) -> None:
-        if not webpage.is_page(self.entry.name, text):
+        if not is_page(self.entry.name, text):
             self._json(text, Places(self.entry.path, text, head_bytes=head_bytes))
             return
-        scripts = list(webpage.scripts(text))
-        wanted = [script for script in scripts if webpage.has_dataset(text, script)]
+        scripts = list(scripts_in(text))
+        wanted = [script for script in scripts if has_dataset(text, script)]
         if not wanted:
             at = Location(self.entry.path, line=1)
             reason = "the page has no JSON-LD script" + (" with a Dataset" if scripts else "")
@@ -233,7 +232,7 @@ class Checker:
         # Most descriptions that are checked have nothing to repair.
         if all(finding.code == _FOR_AUTHORS for finding in findings):
             return
-        from corpusfmt.formats.croissant.repairs.offers import offered  # noqa: PLC0415
+        from corpusfmt.formats.croissant.repairs.registry import offered  # noqa: PLC0415
 
         by_places = {id(each.places): each for each in self.understood}
         texts = [(places, tree, by_places.get(id(places))) for places, tree in self._texts]
@@ -453,3 +452,42 @@ def _is_subclass(node: Node, kind: str) -> bool:
 def _is_reading_of_text(value: Value, row: Property) -> bool:
     """Return whether a number or boolean is given where the same value as text is expected."""
     return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
+
+
+# --- web pages ---
+
+
+_OPENING = r"(?i)<!--|<script\b"
+_CLOSING = r"(?i)</script\s*>"
+_JSON_LD = r"(?i)\btype\s*=\s*[\"']?application/ld\+json"
+_DATASET = r'"@type"\s*:\s*(\[[^\]]{0,200})?"[^"]{0,100}Dataset"'
+
+
+def is_page(name: str, text: str) -> bool:
+    """Return whether a file is a web page, by its name or its beginning."""
+    return name.lower().endswith((".html", ".htm")) or text[:256].lstrip().lower().startswith(("<!doctype", "<html"))
+
+
+def scripts_in(page: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of the content of each JSON-LD script."""
+    opening_of, closing_of, json_ld = map(re.compile, (_OPENING, _CLOSING, _JSON_LD))
+    position = 0
+    while (opening := opening_of.search(page, position)) is not None:
+        if opening.group() == "<!--":
+            end = page.find("-->", opening.end())
+            if end < 0:
+                return
+            position = end
+            continue
+        start = page.find(">", opening.end()) + 1
+        closing = closing_of.search(page, start) if start else None
+        if closing is None:
+            return
+        if json_ld.search(page, opening.end(), start):
+            yield start, closing.start()
+        position = closing.end()
+
+
+def has_dataset(page: str, script: tuple[int, int]) -> bool:
+    """Return whether a script seems to contain a data set."""
+    return re.compile(_DATASET).search(page, *script) is not None

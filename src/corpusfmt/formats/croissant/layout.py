@@ -71,7 +71,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     else:
         found = [entry]
     if options.maps:
-        from corpusfmt.formats.croissant.data.maps import refuse_unknown  # noqa: PLC0415 - a check needs no reader
+        from corpusfmt.formats.croissant.data.stream import refuse_unknown  # noqa: PLC0415 - a check needs no reader
 
         refuse_unknown(found, options.maps)
     version = options.version or _version(found[0])

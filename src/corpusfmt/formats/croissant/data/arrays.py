@@ -19,8 +19,8 @@ from corpusfmt.formats.croissant.data.casts import (
 )
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.plain import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
 from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.io.parquet import MOST_ROWS
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from corpusfmt.formats.croissant.data.plain import Key
+    from corpusfmt.formats.croissant.data.tables import Key
 
 # The number of rows checked at a time: an array costs some calls, regardless of its size.
 _ROWS = 16 * MOST_ROWS

@@ -31,7 +31,9 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.plain import (
+from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
+from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
+from corpusfmt.formats.croissant.data.tables import (
     Accepted,
     KeyOf,
     absent_in,
@@ -39,10 +41,8 @@ from corpusfmt.formats.croissant.data.plain import (
     as_hashes,
     combined,
     hashes_of,
+    judged,
 )
-from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
-from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
-from corpusfmt.formats.croissant.data.tables import judged
 from corpusfmt.formats.croissant.data.trees import (
     Edge,
     Origin,
@@ -60,7 +60,7 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
 
 if TYPE_CHECKING:
-    from corpusfmt.formats.croissant.data.plain import Key, Keys
+    from corpusfmt.formats.croissant.data.tables import Key, Keys
 
 # The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.croissant.check import Checker
@@ -18,16 +18,16 @@ from corpusfmt.formats.croissant.data.casts import (
     to_time,
     to_url,
 )
-from corpusfmt.formats.croissant.data.maps import refuse_strange
+from corpusfmt.formats.croissant.data.files import names_of
 from corpusfmt.formats.croissant.data.reader import RecordReader, name_of
 from corpusfmt.formats.croissant.layout import plan
-from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet
+from corpusfmt.formats.croissant.model.graph import Description, Field, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.recordsets import Column, ColumnType, Record, RecordSource
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import BadInput, Finding, Severity, UsageError
 from corpusfmt.rules import finding_of
-from corpusfmt.wording import unknown
+from corpusfmt.wording import clipped, unknown
 
 
 def open_records(entry: Entry, record_set: str | None, maps: Mapping[str, Entry]) -> RecordSource:
@@ -161,3 +161,31 @@ def named(description: Description, name: str | None) -> RecordSet:
 def _name_of(view: RecordSet) -> str:
     written = view.node.written_id
     return written if isinstance(written, str) else view.text("sc:name") or view.label
+
+
+# --- local copies ---
+
+
+def refuse_unknown(found: Iterable[Entry], maps: Mapping[str, Entry]) -> None:
+    """Raise `UsageError` for a copy of something that no description has, unless a description is invalid."""
+    from corpusfmt.formats.croissant.data.stream import understood  # noqa: PLC0415 - a cycle of imports
+
+    descriptions = []
+    for entry in found:
+        try:
+            descriptions.append(understood(entry))
+        except BadInput:
+            return
+    refuse_strange(descriptions, maps)
+
+
+def refuse_strange(descriptions: Iterable[Description], maps: Mapping[str, Entry]) -> None:
+    """Raise `UsageError` for a copy of something that no description has, or a file as the copy of a file set."""
+    views = [view for each in descriptions for view in each.views.values() if isinstance(view, Resource)]
+    known = {name: view for view in views for name in names_of(view)}
+    for name, entry in maps.items():
+        if name not in known:
+            listed = ", ".join(dict.fromkeys(names_of(view)[-1] for view in views if names_of(view))) or "none"
+            raise UsageError(f"--map {clipped(name)}: no such FileObject or FileSet; known: {listed}")
+        if isinstance(known[name], FileSet) and entry.kind != "directory":
+            raise UsageError(f"--map {clipped(name)}: `{entry.path}` is a file, expected the folder of the file set")
