@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault, parse_path, select
+from corpusfmt.formats.croissant.rules.records import _PLAIN_PATH
 from corpusfmt.io.text import MAX_DEPTH
 
 STORE = {"books": [{"id": 1, "tags": ["a", "b"]}, {"id": 2}, {"id": 3, "tags": []}], "a b": {"id": 4}}
@@ -280,3 +281,8 @@ def test_queries_in_filters_are_counted() -> None:
 def test_any_text_has_an_answer(path: str) -> None:
     if jsonpath_fault(path) is None:
         select(STORE, parse_path(path))
+
+
+@given(st.from_regex(_PLAIN_PATH, fullmatch=True))
+def test_paths_that_need_no_parser_are_right(path: str) -> None:
+    assert jsonpath_fault(path) is None

@@ -2,16 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.batches import EncodedRows
-from corpusfmt.formats.jsonl.describe import DESCRIBER
+from corpusfmt.formats.columns import best_columns
+from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.jsonl.layout import detect, finish, plan
 from corpusfmt.formats.jsonl.records import ROWS
 from corpusfmt.formats.jsonl.ruleset import RULES, VERSION
+from corpusfmt.formats.rows.format import SUMMARY
 from corpusfmt.formats.rows.origin import restored
 from corpusfmt.formats.rows.reading import ROWS as ROLE
 from corpusfmt.formats.rows.writing import rows_writer
+from corpusfmt.formats.sniff import first_row
 from corpusfmt.io.keys import FewKeys
+from corpusfmt.io.paths import Entry
+
+
+def _record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+    fields = [FieldOf(name, "sc:Text", {"column": name}, "Text of the document") for name in contents.columns or {}]
+    yield rows_of(paths, contents, fields)
+
+
+def _text_column(files: Mapping[str, Entry]) -> Mapping[str, str]:
+    """Return the field with the text, as far as the first row of a file shows it."""
+    row = first_row(files[ROLE])
+    columns = best_columns(row, files[ROLE].url)
+    name = columns.fields.text if columns else "text"
+    return {name: "string"} if isinstance(row.get(name), str) else {}
+
+
+#: Rows may have any fields, so a folder of them is described by its content; this is for those that a conversion wrote.
+DESCRIBER = Describer(SUMMARY, _record_sets, columns=_text_column, is_open=True)
+
 
 FORMAT = Format(
     name="jsonl",

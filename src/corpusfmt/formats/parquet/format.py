@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+
 from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
 from corpusfmt.formats.parquet.check import check, finish
-from corpusfmt.formats.parquet.describe import DESCRIBERS
 from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import document_at, read
+from corpusfmt.formats.parquet.rows import Trouble, column_types
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 from corpusfmt.io.keys import FewKeys
+from corpusfmt.io.paths import Entry
+
+_TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
+
+
+def _rows(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+    fields = [
+        FieldOf(name, _TYPES[kind], {"column": name}, f"Column {name}")
+        for name, kind in (contents.columns or {}).items()
+    ]
+    yield RecordSetOf("documents", "The documents", patterns(paths), "application/x-parquet", fields)
+
+
+def _columns(files: Mapping[str, Entry]) -> Mapping[str, str] | None:
+    try:
+        return column_types(files["table"])
+    except Trouble:
+        return None  # the reader reports it
+
+
+DESCRIBERS: Mapping[str, Describer] = {
+    VERSION: Describer("Documents as rows of Parquet files", _rows, columns=_columns, is_open=True)
+}
+
 
 FORMAT = Format(
     name="parquet",
