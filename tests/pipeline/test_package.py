@@ -1,4 +1,4 @@
-"""Documents of a build that are written together become the same bytes as those that are written one by one."""
+"""Crawled texts become the same bytes as the documents that they are."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from strategies import examples
 
-from corpusfmt.formats.batches import Batch
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, FileFacts
-from corpusfmt.pipeline.package.items import items_at_once, items_of
+from corpusfmt.pipeline.package.items import items_of
 from corpusfmt.pipeline.package.variants import form_of
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.recipe import Output
@@ -24,7 +24,7 @@ from corpusfmt.pipeline.recipe import Output
 LINES = st.text(alphabet=" \t\r\0aé\u00a0\u2028", max_size=6)
 DATES = st.sampled_from(["2021-02-24T17:55:43Z", "2021-02-30T00:00:00Z", "24 Feb 2021", 'a "day"', ""])
 HEADERS = st.fixed_dictionaries(
-    {"warc-record-id": st.sampled_from(["<urn:uuid:00000000-0000-4000-8000-000000000001>", ""])},
+    {"warc-record-id": st.just("<urn:uuid:00000000-0000-4000-8000-000000000001>")},
     optional={
         'x"warc-date': DATES,
         "warc-date": DATES,
@@ -42,39 +42,35 @@ def stored(draw: st.DrawFn) -> StoredDocument:
     )
 
 
-def written(writer: Writer[Any], items: Iterable[Any]) -> tuple[list[FileFacts], list[bytes], bool]:
-    """Return what a part says of its files, their bytes, and whether it took a batch."""
+def written(writer: Writer[Any], items: Iterable[Any]) -> tuple[list[FileFacts], list[bytes]]:
+    """Return what a part says of its files, and their bytes."""
     files = [BytesIO() for _ in writer.names("de", None)]
     part = writer.open_part(files, COMPRESSION)
-    taken = 0
     for item in items:
-        if isinstance(item, Batch):
-            item.taken = writer.add_batch(part, item)
-            taken += item.taken
-        else:
-            part.add(item)
-    return part.finish(), [file.getvalue() for file in files], taken > 0
+        part.add(item)
+    return part.finish(), [file.getvalue() for file in files]
 
 
 @pytest.mark.parametrize("name", ["oscar-1.1", "oscar-1.0", "dolma"])
-@given(st.lists(st.lists(stored(), min_size=1, max_size=4), min_size=1, max_size=3))
+@given(st.lists(stored(), min_size=1, max_size=8))
 @examples(100)
-def test_documents_written_together_become_the_same_bytes(
-    name: Literal["oscar-1.1", "oscar-1.0", "dolma"], documents: list[list[StoredDocument]]
+def test_crawled_texts_become_the_same_bytes_as_documents(
+    name: Literal["oscar-1.1", "oscar-1.0", "dolma"], documents: list[StoredDocument]
 ) -> None:
     form, output = form_of(name), Output(name)
-    options = form.writer, form.source, "de"
-    together = (item for some in documents for item in items_at_once(*options, some, output, ()))
-    alone = (item for some in documents for item in items_of(*options, some, output, ()))
-    assert written(form.writer, together)[:2] == written(form.writer, alone)[:2]
+    as_documents = replace(form.writer, crawled=lambda _text, _headers: None)
+    one, other = (
+        written(writer, items_of(writer, form.source, "de", documents, output, ()))
+        for writer in (form.writer, as_documents)
+    )
+    assert one == other
 
 
-def test_a_part_of_oscar_takes_usual_documents_together() -> None:
-    form, output = form_of("oscar-1.1"), Output("oscar-1.1")
-    headers = b'{"warc-date":"2021-02-24T17:55:43Z"}'
-    documents = [StoredDocument(headers, 2, b"a\n b\n"), StoredDocument(b"{}", 1, b"c\n")]
-    facts, files, took_them = written(form.writer, items_at_once(form.writer, form.source, "de", documents, output, ()))
-    assert took_them
+def test_usual_texts_are_taken_as_they_were_crawled() -> None:
+    writer = form_of("oscar-1.1").writer
+    items = [writer.crawled(b"a\n b", b'{"warc-date":"2021-02-24T17:55:43Z"}'), writer.crawled(b"c", b"{}")]
+    assert None not in items
+    facts, files = written(writer, items)
     assert not facts[1].untyped
     text, records = map(gzip.decompress, files)
     assert text == b"a\n b\n\nc\n\n"

@@ -21,8 +21,8 @@ from support import of_data, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
-from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.columns import best_columns, columns_names, load_columns
+from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.origin import restored
 from corpusfmt.formats.rows.writing import fields_of

@@ -18,8 +18,8 @@ from corpusfmt.conversion.repeats import First, repetition
 from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, SOURCE_MISSING, finding
 from corpusfmt.conversion.stored import STORED
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, named_format
-from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.languages import LABEL, V2_LABELS
+from corpusfmt.formats.parts import Batch, RowBlock
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts, sha256

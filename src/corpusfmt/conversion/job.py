@@ -15,6 +15,7 @@ from corpusfmt.conversion.way import Way
 from corpusfmt.engine.stages import Results, Stages, StageTask
 from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.formats import CheckOptions, Shard
+from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import all_there, all_unchanged
 
@@ -41,7 +42,7 @@ class Job(Struct, frozen=True):
     def reading(self) -> Reading:
         """How to read shards."""
         way, options, by_language = self.way, self.options, self.way.writer.by_language
-        encoded = way.writer.takes_encoded_texts and not options.language_set
+        encoded = way.writer.batch is EncodedRows and not options.language_set
         check = replace(self.check, encoded_texts=encoded)
         names_variants = self.side_by_side and not by_language and bool(way.reader.source_name) and not options.source
         quarantine = quarantine_of(self.workplace.destination)

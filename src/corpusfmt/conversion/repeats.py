@@ -19,7 +19,7 @@ import xxhash
 from msgspec import Struct
 
 from corpusfmt.conversion.rules import REPEATED_DOCUMENT_ID
-from corpusfmt.formats.batches import Batch, EncodedRows
+from corpusfmt.formats.parts import Batch, EncodedRows
 from corpusfmt.io.containers import removed_as_damaged
 from corpusfmt.io.keys import KeyWriter, digest_of
 from corpusfmt.io.publish import publish

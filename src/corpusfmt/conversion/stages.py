@@ -23,8 +23,7 @@ from corpusfmt.conversion.repeats import First, Identified, identified, noting_k
 from corpusfmt.conversion.stored import STORED, Sections, as_array, stored_sections
 from corpusfmt.engine.stored import aside_of
 from corpusfmt.formats import Shard, named_format
-from corpusfmt.formats.batches import Batch, RowBlock
-from corpusfmt.formats.parts import Writer, write_parts
+from corpusfmt.formats.parts import Batch, RowBlock, Writer, write_parts
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.loading import Seen
 from corpusfmt.io.outputs import Place
@@ -327,7 +326,7 @@ def _restored(task: PackTask, writer: Writer[T], result: Converted) -> Iterator[
         for section in stored_sections(path, task.folder):
             items = decode(section)
             result.documents += len(items)
-            yield from writer.together(items)
+            yield from items
 
 
 def _items(writer: Writer[T], documents: Iterable[tuple[str, Document | Batch]], losses: Losses) -> Iterator[T | Batch]:

@@ -18,10 +18,9 @@ from typing import Any, Literal, TypedDict, TypeVar
 from msgspec import Struct, field
 
 from corpusfmt.extensions import Extensions, extensions
-from corpusfmt.formats.batches import Batch
 from corpusfmt.formats.describing import Describer, Descriptions
 from corpusfmt.formats.general import GENERAL, report_barred
-from corpusfmt.formats.parts import Writer
+from corpusfmt.formats.parts import Batch, Writer
 from corpusfmt.formats.recordsets import OpenRecords
 from corpusfmt.formats.sniff import DESCRIPTIONS, unrecognised
 from corpusfmt.io.compress import FileFacts

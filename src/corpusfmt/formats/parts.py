@@ -7,19 +7,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, Generic, Protocol, TypeVar
+from typing import Any, BinaryIO, Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from corpusfmt.formats.batches import Batch
 from corpusfmt.io.compress import COMPRESSION, CompressionName, FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_all, writing
-from corpusfmt.model import Document
+from corpusfmt.model import Document, Json
 
 #: The number of folders that may be above a language's folder in some targets: variants of a release are next to each other.
 FOLDERS_ABOVE = 2
@@ -33,6 +32,35 @@ ROOT_FILES = (
     r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata(_schema)?\.json|(README|LICENSE)([.-].*)?"
     r"|.+\.(sig|asc|sigstore(\.json)?)"
 )
+
+
+class Batch(Struct):
+    """Rows of JSON Lines in the form of Dolma, whole lines; `taken` is the number of documents that a part took."""
+
+    data: bytes
+    taken: int = 0
+
+
+class EncodedRows(Batch, kw_only=True):
+    """Rows as they are written, by a reader that knows that its documents would become the same.
+
+    `names` has source and id of each, joined by a tab. `like` has one row with the same types in all columns, or all rows;
+    the texts in it may be others.
+    """
+
+    names: Sequence[bytes]
+    like: Sequence[Json]
+
+
+class RowBlock(Batch, kw_only=True):
+    """Rows that were read, to be taken at once or not at all; `each` reads them as documents.
+
+    A part may take documents of the `language` that all of its documents have.
+    """
+
+    each: Callable[[], Iterator[Any]]
+    language: str = ""
+
 
 T_contra = TypeVar("T_contra", contravariant=True)
 T = TypeVar("T")
@@ -49,6 +77,13 @@ class Part(Protocol[T_contra]):
 
     def finish(self) -> list[FileFacts]:
         """End the files; return size and digest of each, in the given order."""
+
+
+class PartOfBatches(Part[T_contra], Protocol[T_contra]):
+    """A part that also takes documents in batches."""
+
+    def add_batch(self, batch: Any, /) -> int:
+        """Return the number of documents that were added: all of them or 0."""
 
 
 class Loaded(Struct, frozen=True):
@@ -94,27 +129,20 @@ class Writer(Struct, Generic[T], frozen=True):
     #: Return the stem for publishing a single part, by its first file and a folder for unfinished files: another one
     #: if the name would promise something that the part does not fulfil.
     stem_kept: Callable[[str, Path, Path], str] = lambda stem, _file, _aside: stem
-    #: Whether texts of documents may be an `EncodedText`.
-    takes_encoded_texts: bool = False
     #: Whether files are compressed by the codec passed to `open_part`.
     gzip: bool = True
     #: Make an item of a crawled text and its headers, a JSON object, both unchanged; None if that is not enough.
     crawled: Callable[[bytes, bytes], T | None] = lambda _text, _headers: None
-    #: The same of many texts at once, each with an LF at its end; None for any doubt.
-    crawled_together: Callable[[Sequence[bytes], Sequence[bytes]], Batch | None] = lambda _texts, _headers: None
     #: Return the bytes of text of an item, as parts count them. None for formats whose parts only count what they wrote.
     text_bytes: Callable[[T], int] | None = None
     #: The type of items, by which those that are sorted first are kept, for formats laid out by language.
     kind: type[T] | None = None
-    #: Yield items, or batches of them; what is not taken of these follows as items.
-    together: Callable[[Sequence[T]], Iterable[T | Batch]] = iter
     #: Make items of rows of Dolma, each after the language that its metadata have under a name; None for any doubt.
     of_rows: Callable[[bytes, str], Sequence[tuple[str, T]] | None] = lambda _rows, _name: None
     #: Make an item of a line that no longer belongs to a document; None for formats without such lines.
     line: Callable[[bytes], T] | None = None
-    #: The kind of batches that parts take, by `add_batch`, which returns the number of documents: all of them or 0.
+    #: The kind of batches that parts take; with `EncodedRows`, texts of documents may be an `EncodedText`.
     batch: type[Batch] | None = None
-    add_batch: Callable[[Any, Any], int] = lambda _part, _batch: 0
     #: Write text without repeated lines, if the names of files say so.
     deduplicated: Writer[T] | None = None
 
@@ -163,7 +191,7 @@ def write_parts(
                 count = 0
             if isinstance(item, Batch):
                 if part_bytes is None or current.text_bytes + len(item.data) < part_bytes:
-                    item.taken = writer.add_batch(current, item)
+                    item.taken = cast("PartOfBatches[T]", current).add_batch(item)
                 count += item.taken
             else:
                 current.add(item)

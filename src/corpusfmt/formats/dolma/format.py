@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats import Format, Reader
-from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.layout import DOCUMENTS, detect, plan
@@ -13,6 +12,7 @@ from corpusfmt.formats.dolma.mend import mends
 from corpusfmt.formats.dolma.read import attribute_sets, blocks, read, texts
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.write import DOLMA
+from corpusfmt.formats.parts import RowBlock
 from corpusfmt.io.keys import FewKeys
 
 _ID = FieldOf("id", "sc:Text", {"column": "id"}, "Identifier, unique within its source")

@@ -7,13 +7,13 @@ from functools import partial
 from typing import TypeVar
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
-from corpusfmt.formats.batches import RowBlock
 from corpusfmt.formats.dolma.beside import Beside
 from corpusfmt.formats.dolma.glance import clean_documents, clean_texts
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_document, located_lines
 from corpusfmt.formats.dolma.rows import DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
+from corpusfmt.formats.parts import RowBlock
 from corpusfmt.formats.rows.files import pieces
 from corpusfmt.formats.rows.reading import rejections
 from corpusfmt.formats.rows.records import Row, language_in

@@ -7,9 +7,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
-from corpusfmt.formats.parts import Item, Loaded, Writer
+from corpusfmt.formats.parts import EncodedRows, Item, Loaded, Writer
 from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names, text_bytes
 from corpusfmt.model import Document
 
@@ -54,7 +53,5 @@ DOLMA = Writer(
     with_sets=_with_sets,
     key=_key,
     text_bytes=text_bytes,
-    takes_encoded_texts=True,
     batch=EncodedRows,
-    add_batch=RowsWriter.add_batch,
 )

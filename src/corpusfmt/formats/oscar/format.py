@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from corpusfmt.formats import Format, Reader
-from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.oscar.check import FewRecords, check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.describe import DESCRIBERS
@@ -14,6 +13,7 @@ from corpusfmt.formats.oscar.parts import checksum_code
 from corpusfmt.formats.oscar.read import document_at, read, rows, texts, unpaired
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
+from corpusfmt.formats.parts import EncodedRows
 
 FORMAT = Format(
     name="oscar",

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
-from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import bad_text, broken_stream, too_long
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines
@@ -45,6 +44,7 @@ from corpusfmt.formats.oscar.records import (
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
+from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.provenance import RecordIds, document_id, metadata_as, metadata_of
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.lines import Block, LongLine

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,11 +16,10 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.batches import Batch, RowBlock
 from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
 from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole, whole_row
-from corpusfmt.formats.parts import TEXT, Item, Loaded, Writer
+from corpusfmt.formats.parts import TEXT, Item, Loaded, RowBlock, Writer
 from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import decoded_lines
@@ -34,20 +32,9 @@ from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, Json
 
 try:
-    from corpusfmt.formats._native import pairs_of_rows, texts
+    from corpusfmt.formats import _native
 except ImportError:  # no wheel for this platform and no compiler: the same bytes, more slowly
-
-    def pairs_of_rows(lines: bytes, language: bytes, line: int, /) -> tuple[bytes, bytes, int] | None:
-        """Return text and metadata without the end of the last document, and the next line; None for any doubt."""
-        del lines, language, line
-        return None
-
-    def texts(
-        lines: bytes, kept: bool, classes: bytes, following: bytes, letters: bytearray, /
-    ) -> tuple[bytes, bytes, bytes] | None:
-        """Return the texts of clean rows, joined by LFs, their measures, and the rows without them; None for any doubt."""
-        del lines, kept, classes, following, letters
-        return None
+    _native = None  # type: ignore[assignment]
 
 
 #: The end of a document: the end of its last line, and a blank line.
@@ -61,8 +48,6 @@ _DATE_NAME = b'"warc-date":'
 _ENCODED_DATE = re.compile(_DATE_NAME + rb'"([^"\\]*)"')
 # In the row of a record, where no JSON has it.
 _OFFSET = b"\0"
-# The row of a record that has only headers.
-_RECORD = b'{"headers":%%b,"offset":%b,"nb_sentences":%%d}\n' % _OFFSET
 _decode_rows = msgspec.json.Decoder(dict[str, Any]).decode_lines
 # The first characters of a line that may be blank.
 _MAY_BE_BLANK = tuple(character.encode() for character in f"\n{BLANKS}")
@@ -122,14 +107,6 @@ class OscarText(Struct, frozen=True, array_like=True, gc=False):
     has_odd_date: bool = False
 
 
-class OscarTexts(Batch, kw_only=True):
-    """Documents of a 1.1 part; `data` has their texts, with the usual end of a document before each, the others are as in `OscarText`."""
-
-    lines: Sequence[int]
-    records: Sequence[bytes]
-    has_odd_date: bool
-
-
 class PartWriter:
     """One part: text, and for 1.1 its metadata, written to open files. Offsets are set here, at their place in the record."""
 
@@ -156,29 +133,12 @@ class PartWriter:
         self._offset += document.lines + 1
         self.text_bytes += _text_bytes(document)
 
-    def add_batch(self, batch: RowBlock | OscarTexts) -> int:
-        """Add documents of a 1.1 part; of rows only if all were its records, and nothing in them has changed."""
-        return self._add_texts(batch) if isinstance(batch, OscarTexts) else self._add_rows(batch)
-
-    def _add_texts(self, texts: OscarTexts) -> int:
-        if self._metadata is None or self._between not in {b"", _TAIL}:
+    def add_batch(self, rows: RowBlock) -> int:
+        """Add documents of a 1.1 part, only if all rows were its records, and nothing in them has changed."""
+        if self._metadata is None or _native is None:
             return 0
-        offsets = [*accumulate((lines + 1 for lines in texts.lines), initial=self._offset)]
-        records = [record.replace(_OFFSET, b"%d" % at, 1) for record, at in zip(texts.records, offsets, strict=False)]
-        data = texts.data if self._between else texts.data[len(_TAIL) :]
-        self._text.write_pieces(data, _TAIL, 0)
-        self._metadata.write_pieces(b"".join(records))
-        self._splits.add(data)
-        self._between = self._at_end = _TAIL
-        self._separates = True
-        self._has_odd_date = self._has_odd_date or texts.has_odd_date
-        self._offset = offsets[-1]
-        self.text_bytes += len(texts.data)
-        return len(texts.lines)
-
-    def _add_rows(self, rows: RowBlock) -> int:
-        made = pairs_of_rows(rows.data, rows.language.encode(), self._offset) if self._metadata else None
-        if self._metadata is None or made is None:
+        made = _native.pairs_of_rows(rows.data, rows.language.encode(), self._offset)
+        if made is None:
             return 0
         text, records, following = made
         self.text_bytes += len(text) + (0 if self._offset else len(_TAIL))
@@ -201,18 +161,14 @@ class PartWriter:
         return [text, replace(self._metadata.finish(), by_line=True, untyped=untyped)]
 
 
-def _is_usual_date(headers: Json | msgspec.Raw | None) -> bool:
+def _has_usual_date(headers: Json | msgspec.Raw | None) -> bool:
     """Return whether headers have a date that all readers accept, or none."""
-    if isinstance(headers, msgspec.Raw):
-        return _has_usual_date(bytes(headers))
-    date = (headers or {}).get("warc-date")
-    return date is None or kind_of_text(date) == TIME
-
-
-def _has_usual_date(headers: bytes) -> bool:
-    """Return the same of encoded headers, JSON without blanks."""
-    start = headers.find(_DATE_NAME)  # faster than the expression finds it
-    match = _ENCODED_DATE.search(headers, start) if start >= 0 else None
+    if not isinstance(headers, msgspec.Raw):
+        date = (headers or {}).get("warc-date")
+        return date is None or kind_of_text(date) == TIME
+    encoded = bytes(headers)
+    start = encoded.find(_DATE_NAME)  # faster than the expression finds it
+    match = _ENCODED_DATE.search(encoded, start) if start >= 0 else None
     return kind_of_text(match[1].decode()) == TIME if match else start < 0
 
 
@@ -220,23 +176,9 @@ def _text_bytes(document: OscarText) -> int:
     return len(document.text) + len(document.tail)
 
 
-def _together(items: Sequence[OscarText]) -> Iterator[OscarText | OscarTexts]:
-    if all(item.tail == _TAIL for item in items):
-        batch = OscarTexts(
-            _TAIL.join([b"", *(item.text for item in items)]),
-            lines=[item.lines for item in items],
-            records=[item.record for item in items],
-            has_odd_date=any(item.has_odd_date for item in items),
-        )
-        yield batch
-        if batch.taken:
-            return
-    yield from items
-
-
 def _with_record(text: bytes, lines: int, record: Json, tail: bytes = _TAIL) -> OscarText:
     row = json_line(record | {"offset": msgspec.Raw(_OFFSET), "nb_sentences": lines})
-    return OscarText(text, lines, row, tail, tail == _TAIL, not _is_usual_date(record.get("headers")))
+    return OscarText(text, lines, row, tail, tail == _TAIL, not _has_usual_date(record.get("headers")))
 
 
 def _item(document: Document) -> Item[OscarText]:
@@ -270,7 +212,7 @@ def _parts_of(document: Document) -> tuple[bytes, int, Json, bytes]:
 
 
 def _of_rows(rows: bytes, field: str) -> list[tuple[str, OscarText]] | None:
-    found = texts(rows, True, b"", b"", bytearray())
+    found = _native.texts(rows, True, b"", b"", bytearray()) if _native is not None else None
     if found is None:
         return None
     data, measures, others = found
@@ -323,19 +265,6 @@ def _crawled(text: bytes, headers: bytes, *, metadata: bool) -> OscarText | None
     if not lines or _has_own_names(headers):
         return None
     return _with_record(text, lines, {"headers": msgspec.Raw(headers)}) if metadata else OscarText(text, lines)
-
-
-def _crawled_together(texts: Sequence[bytes], headers: Sequence[bytes]) -> OscarTexts | None:
-    """Return what `OSCAR_1_1` makes of crawled texts, each with an LF at its end; None if it does more with one of them."""
-    data = b"\n".join((b"\n", *texts))[:-1]
-    if data.endswith(b"\n") or any(text.startswith(_MAY_BE_BLANK) for text in texts):
-        return None
-    pieces = split_at_empty_lines(data)
-    if pieces is None or len(pieces) != len(texts) + 1 or _has_own_names(b"".join(headers)):
-        return None
-    lines = [number for _, number in pieces[1:]]  # the first is empty
-    records = [_RECORD % each for each in zip(headers, lines, strict=True)]
-    return OscarTexts(data, lines=lines, records=records, has_odd_date=not all(map(_has_usual_date, headers)))
 
 
 def _has_own_names(headers: bytes) -> bool:
@@ -400,11 +329,8 @@ OSCAR_1_1 = _writer(
     item=_item,
     names=partial(_names, metadata=True),
     crawled=partial(_crawled, metadata=True),
-    crawled_together=_crawled_together,
-    together=_together,
     of_rows=_of_rows,
     batch=RowBlock,
-    add_batch=PartWriter.add_batch,
 )
 _TEXT_ALONE = _writer(
     item=_item_without_metadata,

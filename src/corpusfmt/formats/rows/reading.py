@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Rejected, Shard, ShardResult
-from corpusfmt.formats.batches import EncodedRows
 from corpusfmt.formats.general import REPEATED_ID, EmptyTexts, within_limits
+from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.rows.files import RowFile, pieces
 from corpusfmt.formats.rows.records import Records, Row
 from corpusfmt.formats.rows.writing import encoded

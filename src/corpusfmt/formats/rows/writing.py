@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.batches import EncodedRows
-from corpusfmt.formats.parts import Item, Loaded, Writer
+from corpusfmt.formats.parts import EncodedRows, Item, Loaded, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.loading import Columns

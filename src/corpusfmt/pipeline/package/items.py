@@ -33,24 +33,6 @@ def items_of(
         yield item or writer.item(_document(label, stored, source, sets)).value
 
 
-def items_at_once(
-    writer: Writer[Any],
-    source: str,
-    label: str,
-    documents: Sequence[StoredDocument],
-    output: Output,
-    steps: Sequence[Step],
-) -> Iterator[Any]:
-    """Yield the same for a part as `items_of`, as a batch if it takes one."""
-    if not any(stored.notes for stored in documents):
-        batch = writer.crawled_together([each.text for each in documents], [each.headers for each in documents])
-        if batch is not None:
-            yield batch
-            if batch.taken:
-                return
-    yield from items_of(writer, source, label, documents, output, steps)
-
-
 def folder_of(writer: Writer[Any], variant: Variant, label: str) -> str:
     """Return the folder of a language below the output."""
     return f"{variant.root}/{writer.folder(label)}".strip("/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.model import Json
 from corpusfmt.pipeline.package.divide import Position, Span, sections_of
-from corpusfmt.pipeline.package.items import folder_of, items_at_once
+from corpusfmt.pipeline.package.items import folder_of, items_of
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.package.variants import Form, Variant, form_of, sets_of, writer_of
 from corpusfmt.pipeline.process.documents import StoredDocument
@@ -27,9 +27,6 @@ from corpusfmt.statistics.measuring import Measuring
 from corpusfmt.statistics.saved import size_of
 from corpusfmt.statistics.sizes import Size, count_months
 from corpusfmt.statistics.sketch import FINE
-
-# Documents that are written together, or one by one if one of them is unusual.
-_AT_ONCE = 32
 
 
 class PackageTask(Struct, frozen=True):
@@ -106,22 +103,25 @@ def joined(task: PackageTask, results: Sequence[Packaged], aside: Path) -> Packa
 def _items(writer: Writer[Any], form: Form, label: str, counting: Counting, task: PackageTask) -> Iterator[Any]:
     documents = _documents(task, label)
     if task.output.shuffle_seed is None:
-        for some in documents:
-            for stored in some:
-                counting.add(stored.text)
-                if form.is_dated:
-                    counting.date(stored.headers)
-            yield from items_at_once(writer, form.source, label, some, task.output, task.steps)
+        counted = _counted(documents, counting, form)
+        yield from items_of(writer, form.source, label, counted, task.output, task.steps)
         return
     assert writer.line is not None
-    lines = (line for some in documents for stored in some for line in stored.text[:-1].split(b"\n"))
+    lines = (line for stored in documents for line in stored.text[:-1].split(b"\n"))
     for line in shuffled(lines, task.output.shuffle_seed, task.aside):
         counting.add(line + b"\n")
         yield writer.line(line)
 
 
-def _documents(task: PackageTask, label: str) -> Iterator[list[StoredDocument]]:
-    """Yield the documents, some at a time."""
+def _counted(documents: Iterable[StoredDocument], counting: Counting, form: Form) -> Iterator[StoredDocument]:
+    for stored in documents:
+        counting.add(stored.text)
+        if form.is_dated:
+            counting.date(stored.headers)
+        yield stored
+
+
+def _documents(task: PackageTask, label: str) -> Iterator[StoredDocument]:
     start, end = (task.span.start, task.span.end) if task.span else (Position(0), None)
     last = len(task.containers) - 1 if end is None else end.container
     for number in range(start.container, last + 1):
@@ -131,9 +131,7 @@ def _documents(task: PackageTask, label: str) -> Iterator[list[StoredDocument]]:
             begin = start.document if start.place == (number, section) else 0
             is_last = end is not None and end.place == (number, section)
             stop = end.document if end is not None and is_last else len(documents)
-            kept = [document for document in documents[begin:stop] if document is not None]
-            for at in range(0, len(kept), _AT_ONCE):
-                yield kept[at : at + _AT_ONCE]
+            yield from filter(None, documents[begin:stop])
             if is_last:
                 return
 
