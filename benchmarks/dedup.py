@@ -19,8 +19,7 @@ import numpy as np
 from measuring import alone, peak, table
 
 from corpusfmt.io.containers import ContainerWriter
-from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
-from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
+from corpusfmt.pipeline.dedup import HASHES, DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
 from corpusfmt.pipeline.recipe import HashName
 
 A_CONTAINER = 1_000_000

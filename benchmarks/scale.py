@@ -28,7 +28,7 @@ import dedup
 from measuring import MB, alone
 
 from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.pipeline.dedup.keys import keys_of
+from corpusfmt.pipeline.dedup import keys_of
 from corpusfmt.pipeline.process.filters import AddressFilter, AddressList, addresses
 
 LANGUAGES = 150

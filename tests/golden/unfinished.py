@@ -130,7 +130,7 @@ def main() -> None:
 
 def join_all(patched: pytest.MonkeyPatch) -> None:
     """Have few containers joined, as else only those of many inputs are, and small languages divided."""
-    patched.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 1)
+    patched.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 1)
     patched.setattr("corpusfmt.pipeline.stages._LINES_A_SHARE", 1)
 
 

@@ -45,7 +45,7 @@ def killed(run: Callable[..., object], *points: str) -> None:
 
 def main(inputs: str, output: str, *points: str) -> None:
     # Few inputs suffice for all stages.
-    import_module("corpusfmt.pipeline.dedup.compact")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
+    import_module("corpusfmt.pipeline.dedup")._SMALLEST_GROUP = 3  # type: ignore[attr-defined]
     killed(lambda **part: corpusfmt.build(inputs, output, **part), *points)
 
 

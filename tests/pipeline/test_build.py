@@ -30,9 +30,17 @@ from corpusfmt.io.paths import entry_of
 from corpusfmt.io.streams import Chunks
 from corpusfmt.langid import Classifier
 from corpusfmt.model import UsageError
-from corpusfmt.pipeline.dedup.compact import CompactTask, compact
-from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
-from corpusfmt.pipeline.dedup.repetitions import Bucket, DedupTask, buckets, dedup, first_occurrences
+from corpusfmt.pipeline.dedup import (
+    Bucket,
+    CompactTask,
+    DedupTask,
+    buckets,
+    compact,
+    dedup,
+    first_occurrences,
+    keys_of,
+    sorted_keys,
+)
 from corpusfmt.pipeline.process import store, wet
 from corpusfmt.pipeline.process.documents import stored_documents
 from corpusfmt.pipeline.process.filters import AddressFilter
@@ -329,7 +337,7 @@ def test_many_buckets_drop_the_same_lines(tmp_path: Path, monkeypatch: pytest.Mo
     for name in ("a", "b"):
         wet_file(tmp_path / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(tmp_path, tmp_path / "one" / "out")
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", 7)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", 7)
     assert len(buckets("en", 200)) > 20
     corpusfmt.build(tmp_path, tmp_path / "many" / "out")
     assert tree(tmp_path / "one") == tree(tmp_path / "many")
@@ -342,8 +350,8 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         lines = [f"{GERMAN if n % 3 else LONG_LINE} {n} {name % 3}" for n in range(20)]
         wet_file(folder / f"{name}.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
     corpusfmt.build(folder, tmp_path / "apart" / "out")
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._LINES_HELD", 3)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_HELD", 3)
     stages = []
     corpusfmt.build(folder, tmp_path / "joined" / "out", progress=lambda stage, _: stages.append(stage))
     assert stages.count("compact") == 1 + 4  # told at its start, and of each task
@@ -351,7 +359,7 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._LINES_A_SECTION", 10)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_SECTION", 10)
     rng = random.Random(5)
     inputs = [[rng.randrange(6) for _ in range(rng.randrange(5))] for _ in range(20)]
     paths = []

@@ -51,7 +51,7 @@ def divide(patch: pytest.MonkeyPatch, task_bytes: int = 1, joined: int = 3) -> N
     """Let several tasks package a language of more than ten lines, and join few containers at a time."""
     patch.setattr("corpusfmt.pipeline.stages._LINES_A_SHARE", 10)
     patch.setattr("corpusfmt.pipeline.package.divide._BYTES_A_TASK", task_bytes)
-    patch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", joined)
+    patch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", joined)
 
 
 def stages_of(seen: list[str], **options: Any) -> Report:

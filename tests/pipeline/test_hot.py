@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from corpusfmt.pipeline import hot
-from corpusfmt.pipeline.dedup.keys import HASHES, sorted_keys
+from corpusfmt.pipeline.dedup import HASHES, sorted_keys
 from corpusfmt.pipeline.hot import KeyedLineSet
 from corpusfmt.pipeline.process import wet
 from corpusfmt.pipeline.rules import WetDefect

@@ -277,7 +277,7 @@ def test_a_corpus_is_not_sealed_while_it_changes(tmp_path: Path, wet: Path, stop
 def test_what_is_missing_between_the_stages_is_made_again(
     tmp_path: Path, wet: Path, stop: Stop, stage: str, damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 2)
     if stage == "process":  # containers are removed when they have been joined
         monkeypatch.setattr("corpusfmt.pipeline.stages.remove_joined", lambda _: None)
     stop("seal")
@@ -297,7 +297,7 @@ def test_what_is_missing_between_the_stages_is_made_again(
 def test_containers_are_removed_when_they_have_been_joined(
     tmp_path: Path, wet: Path, stop: Stop, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 2)
     stop(step)
     state = tmp_path / "out" / ".corpusfmt"
     assert len(list((state / "process").glob("*.json"))) == 5
@@ -308,7 +308,7 @@ def test_containers_are_removed_when_they_have_been_joined(
 def test_inputs_are_read_again_if_others_are_joined(
     tmp_path: Path, wet: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 2)
     stop("seal")
     inputs = sorted(wet.iterdir())
     # Of the groups 0 1, 2 3, 4 the first remains.
@@ -318,7 +318,7 @@ def test_inputs_are_read_again_if_others_are_joined(
 def test_containers_stay_that_may_be_joined_otherwise(
     tmp_path: Path, wet: Path, stop: Stop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 2)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 2)
     (wet / BROKEN).write_bytes(b"")
     stop("seal")
     assert len(list((tmp_path / "out" / ".corpusfmt" / "process").glob("*.box"))) == 4

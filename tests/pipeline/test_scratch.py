@@ -83,7 +83,7 @@ def test_what_is_kept_of_standard_input_counts_against_the_scratch_limit(
 def test_running_inputs_wait_for_room(
     tmp_path: Path, files: Path, plain: dict[str, bytes], inputs_joined: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", inputs_joined)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", inputs_joined)
     sizes: list[int] = []
     corpusfmt.build(files, tmp_path / "all", progress=lambda *_: sizes.append(state_bytes(tmp_path / "all")))
     limit = max(sizes) + 2 * max(path.stat().st_size for path in files.iterdir())

@@ -45,7 +45,7 @@ def alone(wet: Path) -> dict[str, bytes]:
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corpusfmt.engine.run._NAP_SECONDS", 0.001)
     # Few inputs suffice for all stages.
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 3)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 3)
 
 
 @pytest.mark.parametrize("order", [(1,), (2, 1), (3, 1, 2), (1, 1, 3), (2, 9)], ids=str)
@@ -89,7 +89,7 @@ POINTS = [
     "2/3:corpusfmt.pipeline.process.store:ContainerWriter.finish:1",
     "finish:corpusfmt.pipeline.process.store:ContainerWriter.finish:3",
     "finish:corpusfmt.pipeline.stages:groups:1",
-    "finish:corpusfmt.pipeline.dedup.compact:ContainerWriter.finish:1",
+    "finish:corpusfmt.pipeline.dedup:ContainerWriter.finish:1",
     "finish:corpusfmt.pipeline.stages:compact:1",
     "finish:corpusfmt.pipeline.stages:remove_joined:1",
     "1/3:corpusfmt.engine.stages:publish_bytes:1",

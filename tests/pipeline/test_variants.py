@@ -21,8 +21,7 @@ from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.langid import Classifier
 from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
 from corpusfmt.pipeline.choices import Selection
-from corpusfmt.pipeline.dedup.keys import keys_of, sorted_keys
-from corpusfmt.pipeline.dedup.repetitions import DedupTask, buckets, dedup, first_occurrences
+from corpusfmt.pipeline.dedup import DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
 from corpusfmt.pipeline.intake.take import Scratch
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.recipe import HashName, recipe_text
@@ -341,8 +340,8 @@ def test_another_compressor_does_not_resume(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("a_bucket", [7, 2_000_000])
 def test_either_hash_drops_the_same_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, a_bucket: int) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", a_bucket)
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.compact._SMALLEST_GROUP", 1)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", a_bucket)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 1)
     inputs = wet_inputs(tmp_path / "wet")
     recipe = recipe_file(tmp_path, "oscar-1.1", ('hash = "siphash_128"', 'hash = "xxh64"'))
     corpusfmt.build(inputs, tmp_path / "short", recipe=recipe)
@@ -381,7 +380,7 @@ def test_repetitions_are_those_of_whole_hashes(
     encode: Callable[[int], bytes],
     a_bucket: int,
 ) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup.repetitions._LINES_A_BUCKET", a_bucket)
+    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_BUCKET", a_bucket)
     rng = random.Random(4)
     for _ in range(20):
         inputs = [[value(rng) for _ in range(rng.randrange(12))] for _ in range(3)]

@@ -69,7 +69,7 @@ def test_a_bug_is_not_taken_for_damage(dolma_corpus: Path, tmp_path: Path, monke
         raise ValueError("a bug")
 
     parts = parts_of(min((dolma_corpus / "documents").rglob("*.gz")), tmp_path, 2)
-    monkeypatch.setattr(run, "repeats_in", bug)
+    monkeypatch.setattr(run, "_repeats_in", bug)
     with pytest.raises(ValueError, match="a bug"):
         joined(parts_at(parts))
 

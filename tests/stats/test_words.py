@@ -17,9 +17,8 @@ from stats.uax29 import is_word, segments
 from support import REPOSITORY
 
 from corpusfmt.formats.dolma import glance
-from corpusfmt.statistics import measuring, words
+from corpusfmt.statistics import measuring
 from corpusfmt.statistics.measuring import Measuring
-from corpusfmt.statistics.words import words_in
 
 CASES = [
     ("", []),
@@ -72,15 +71,11 @@ def test_rows_that_are_read_again_count_once(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def words_of(texts: Sequence[str]) -> tuple[list[int], Counter[str]]:
-    """Return what is counted, the same with and without the kernel, and however much of the texts is ASCII."""
+    """Return what is counted, the same with and without the kernel."""
     data = "\n".join(texts).encode()
     sizes = list(map(len, texts))
     ends = array("q", accumulate((len(text.encode()) + 1 for text in texts), initial=-1))[1:]
     found = []
-    for mostly_ascii in (0, 2):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(words, "_MOSTLY_ASCII", mostly_ascii)
-            found.append(words_in(data, ends, sizes))
     for built in {False, measuring._BUILT}:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(measuring, "_BUILT", built)

@@ -38,7 +38,7 @@ from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, li
 from corpusfmt.io.paths import open_named
 from corpusfmt.io.streams import Chunks, StreamFault
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
-from corpusfmt.pipeline.dedup.compact import groups
+from corpusfmt.pipeline.dedup import groups
 from corpusfmt.pipeline.intake.inputs import Input
 from corpusfmt.pipeline.intake.take import Scratch
 from corpusfmt.report.view import View

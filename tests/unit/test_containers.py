@@ -12,7 +12,7 @@ import pytest
 
 from corpusfmt.io.containers import Container, ContainerWriter, is_container
 from corpusfmt.model import Incomplete
-from corpusfmt.pipeline.dedup.keys import keys_between
+from corpusfmt.pipeline.dedup import keys_between
 
 LINES = 20_000
 EDGES = [0, 1, 2**40, 2**63, 2**64 - 1]

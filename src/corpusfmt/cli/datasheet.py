@@ -80,8 +80,7 @@ def command(
     """Describe a corpus on one HTML page: size, languages, lengths, domains, dates, repetition, samples, verdict, provenance."""
     from corpusfmt.cli.outcome import save
     from corpusfmt.datasheet import eu as summary
-    from corpusfmt.datasheet.content import datasheet
-    from corpusfmt.datasheet.saved import saved_statistics
+    from corpusfmt.datasheet.content import datasheet, saved_statistics
     from corpusfmt.datasheet.web import html
     from corpusfmt.io.publish import output_at
     from corpusfmt.reading import read

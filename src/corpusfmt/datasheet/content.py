@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from random import Random
 from typing import Any
 
 from msgspec import Struct
 
+from corpusfmt._resources import resource
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.claims import check_claims
@@ -17,10 +19,11 @@ from corpusfmt.manifest.model import NAME, VERIFICATION, Manifest
 from corpusfmt.manifest.read import Refused, content_of, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.manifest.statements import SUMMARY
-from corpusfmt.model import Document, Json, Report
+from corpusfmt.model import Document, Json, Report, UsageError
 from corpusfmt.reading import Documents
 from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.statistics.saved import saved_bytes
 from corpusfmt.wording import clipped
 
 #: The documents at the start of each shard among which samples are chosen.
@@ -205,3 +208,41 @@ def _samples(documents: Documents, languages: Iterable[str], most: int) -> dict[
             document.text = clipped(document.text, _MOST_CHARACTERS)
             found[language][place : place + 1] = [document]
     return found
+
+
+def saved_statistics(path: str | Path) -> Json:
+    """Return statistics in the form of `schemas/stats/stats.schema.json`. Raises `UsageError` for a file that has none."""
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only this option needs it
+
+    found = json_object(saved_bytes(path))
+    if found is None:
+        raise UsageError(
+            f"{path} is not the JSON of `corpusfmt stats`: not a JSON object of numbers in the range of 64-bit floats"
+        )
+    schema = json.loads(resource("schemas", "stats/stats.schema.json").read_bytes())
+    complaints = [clipped(error.message) for error in Draft202012Validator(schema).iter_errors(found)]
+    if not complaints and not all(map(_is_whole, _numbers_in(found))):
+        complaints = ["lengths without quantiles or a histogram"]
+    if complaints:
+        raise UsageError(f"{path} is not the JSON of `corpusfmt stats`: {complaints[0]}")
+    return found
+
+
+def _numbers_in(value: Any) -> Iterator[Json]:
+    """Yield the objects about numbers: lengths, scores, values."""
+    if isinstance(value, dict):
+        if "number" in value:
+            yield value
+        for each in value.values():
+            yield from _numbers_in(each)
+
+
+def _is_whole(numbers: Json) -> bool:
+    if not numbers["number"]:
+        return True
+    histogram = numbers.get("histogram", {})
+    return (
+        {"min", "max", "mean", "quantiles", "relative_error"} <= numbers.keys()
+        and "0.5" in numbers["quantiles"]
+        and 0 < len(histogram.get("from", ())) == len(histogram["count"])
+    )

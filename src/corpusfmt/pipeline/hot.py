@@ -133,7 +133,7 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
     def repetitions(sections: list[tuple[int, bytes]], words: int, /) -> list[tuple[int, bytes]]:
         """Return the numbers of inputs, each with the sorted numbers of its lines that repeat an earlier line.
 
-        `sections` are results of `dedup.keys.sorted_keys` in input order; line numbers continue within an input.
+        `sections` are results of `dedup.sorted_keys` in input order; line numbers continue within an input.
         """
         ranges = [(number, np.frombuffer(each, dtype=np.uint64).reshape(words + 1, -1)) for number, each in sections]
         if not ranges:

@@ -19,8 +19,7 @@ from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import STATE, read_named
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.dedup.compact import CompactTask, compact, share_joined
-from corpusfmt.pipeline.dedup.repetitions import BYTES_OF_A_SORTED_LINE
+from corpusfmt.pipeline.dedup import BYTES_OF_A_SORTED_LINE, CompactTask, compact, share_joined
 from corpusfmt.pipeline.intake.inputs import Source
 from corpusfmt.pipeline.intake.take import Scratch, Taken, bytes_of_later_stages
 from corpusfmt.pipeline.process.store import Size

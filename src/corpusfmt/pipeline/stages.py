@@ -16,8 +16,18 @@ from corpusfmt.engine.workplace import Workplace, digest
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.publish import all_unchanged
-from corpusfmt.pipeline.dedup.compact import Compacted, CompactTask, compact, groups, remove_joined
-from corpusfmt.pipeline.dedup.repetitions import Bucket, Deduplicated, DedupTask, buckets, dedup
+from corpusfmt.pipeline.dedup import (
+    Bucket,
+    Compacted,
+    CompactTask,
+    Deduplicated,
+    DedupTask,
+    buckets,
+    compact,
+    dedup,
+    groups,
+    remove_joined,
+)
 from corpusfmt.pipeline.goclassy import empty_files
 from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.package.divide import Divided, DivideTask, Span, divide, spans

@@ -8,26 +8,12 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
+from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
 
+from corpusfmt._resources import resource
 from corpusfmt.formats import Tables
-from corpusfmt.statistics.letters import (
-    COUNTS,
-    DIGIT,
-    FORMS_WORDS,
-    HEBREW,
-    IGNORED,
-    IN_LETTERS,
-    IN_NUMBERS,
-    LETTER,
-    QUOTES_HEBREW,
-    UNICODE,
-    characters,
-    flags_of,
-    joins,
-    numbers_of_scripts,
-)
 
 try:
     from corpusfmt.io import _native
@@ -42,6 +28,65 @@ _NUMBER_BYTES = 8
 _MOST_SCRIPTS = 256
 _State = tuple[int, int, bool]
 
+# What a character is for the rules: bits of the classes that form words, of those between letters and digits, and
+# whether it is a letter or digit.
+_LETTER, _DIGIT, _KATAKANA, _EXTENDS = 1, 2, 4, 8
+_IN_LETTERS, _IN_NUMBERS, _HEBREW, _COUNTS = 16, 32, 64, 128
+_FORMS_WORDS = _LETTER | _DIGIT | _KATAKANA | _EXTENDS
+_QUOTES_HEBREW = _HEBREW
+# Extend, Format and ZWJ, which no rule sees (WB4).
+_IGNORED = _IN_LETTERS | _IN_NUMBERS | _HEBREW
+_CLASSES = {
+    "ALetter": _LETTER,
+    "Hebrew_Letter": _LETTER | _HEBREW,
+    "Katakana": _KATAKANA,
+    "Numeric": _DIGIT,
+    "ExtendNumLet": _EXTENDS,
+    "MidLetter": _IN_LETTERS,
+    "MidNum": _IN_NUMBERS,
+    "MidNumLet": _IN_LETTERS | _IN_NUMBERS,
+    "Single_Quote": _IN_LETTERS | _IN_NUMBERS,
+    "Double_Quote": _QUOTES_HEBREW,
+    "Extend": _IGNORED,
+    "Format": _IGNORED,
+    "ZWJ": _IGNORED,
+    "-": 0,
+}
+_UNICODE = 0x110000
+
+
+@cache
+def _characters() -> Sequence[tuple[int, int, str, str, str]]:
+    """Return ranges of characters, each from its first to before its end, with word break, category and script."""
+    rows = []
+    for line in resource("schemas", "unicode/letters.tsv").read_text("utf-8").split("\n")[1:-1]:
+        first, last, word_break, category, script = line.split("\t")
+        rows.append((int(first, 16), int(last, 16) + 1, word_break, category, script))
+    return rows
+
+
+def _flags_of(word_break: str, category: str) -> int:
+    """Return what a character is for the rules."""
+    kind = _CLASSES[word_break]
+    return kind | (_COUNTS if category != "-" and kind != _IGNORED else 0)
+
+
+@cache
+def _joins() -> bytes:
+    """Return for the flags of a character those of a next one that continues its word (WB5, 8 to 10, 13 to 13b)."""
+    return bytes(
+        (_LETTER | _DIGIT | _EXTENDS if flags & (_LETTER | _DIGIT) else 0)
+        | (_KATAKANA | _EXTENDS if flags & _KATAKANA else 0)
+        | (_FORMS_WORDS if flags & _EXTENDS else 0)
+        for flags in range(256)
+    )
+
+
+@cache
+def _numbers_of_scripts() -> dict[str, int]:
+    """Return a number for each script; 0 is for what is not a letter."""
+    return {name: number for number, name in enumerate(["-", *sorted({row[4] for row in _characters()} - {"-"})])}
+
 
 @cache
 def _automaton() -> tuple[bytes, bytes]:
@@ -50,7 +95,7 @@ def _automaton() -> tuple[bytes, bytes]:
     A state is what the last two characters are, as far as they decide whether a word goes on, and whether it was counted. Its
     number is odd where a word counts; what follows is the same.
     """
-    kinds = sorted({0} | {flags_of(word_break, category) for _, _, word_break, category, _ in characters()})
+    kinds = sorted({0} | {_flags_of(word_break, category) for _, _, word_break, category, _ in _characters()})
     start = (0, 0, False)
     states = {start: 0}
     after = array("H")
@@ -61,9 +106,9 @@ def _automaton() -> tuple[bytes, bytes]:
                 states[next_state] = len(states) * 2 * len(kinds)
                 waiting.append(next_state)
             after.extend([states[next_state] | counts] * 2)
-    classes, numbers = array("H", bytes(2 * UNICODE)), numbers_of_scripts()
-    for first, end, word_break, category, script in characters():
-        found = 2 * kinds.index(flags_of(word_break, category)) | numbers[script] << 8
+    classes, numbers = array("H", bytes(2 * _UNICODE)), _numbers_of_scripts()
+    for first, end, word_break, category, script in _characters():
+        found = 2 * kinds.index(_flags_of(word_break, category)) | numbers[script] << 8
         classes[first:end] = array("H", [found]) * (end - first)
     return classes.tobytes(), after.tobytes()
 
@@ -71,20 +116,20 @@ def _automaton() -> tuple[bytes, bytes]:
 def _after(state: _State, flags: int) -> tuple[_State, bool]:
     """Return the state after one more character, and whether its word is counted there."""
     far, before, counted = state
-    if flags == IGNORED:
+    if flags == _IGNORED:
         return state, False
-    if not flags & FORMS_WORDS:
-        is_between = flags & IGNORED and before & FORMS_WORDS
-        return (before, flags, counted) if is_between else (0, 0, False), flags >= COUNTS
+    if not flags & _FORMS_WORDS:
+        is_between = flags & _IGNORED and before & _FORMS_WORDS
+        return (before, flags, counted) if is_between else (0, 0, False), flags >= _COUNTS
     both = far & flags
     goes_on = (
-        joins()[before] & flags
-        or (before & IN_LETTERS and both & LETTER)
-        or (before & IN_NUMBERS and both & DIGIT)
-        or (before == QUOTES_HEBREW and both & LETTER and both & HEBREW)
+        _joins()[before] & flags
+        or (before & _IN_LETTERS and both & _LETTER)
+        or (before & _IN_NUMBERS and both & _DIGIT)
+        or (before == _QUOTES_HEBREW and both & _LETTER and both & _HEBREW)
     )
     counted = counted and bool(goes_on)
-    return (0, flags, counted or flags >= COUNTS), flags >= COUNTS and not counted
+    return (0, flags, counted or flags >= _COUNTS), flags >= _COUNTS and not counted
 
 
 class Measuring:
@@ -96,18 +141,20 @@ class Measuring:
         self.tables = Tables(
             *_automaton() if words else (b"", b""), bytearray(_MOST_SCRIPTS * _NUMBER_BYTES), keeps_texts
         )
-        self._scripts = Counter[str]()
 
     def lengths(self, data: bytes, ends: bytes) -> dict[str, array[int]]:
         """Return the lengths of texts that LFs join to valid UTF-8, by unit; `ends` are the places after each."""
-        if _BUILT:
-            measures = _native.measures(data, ends, self.tables.classes, self.tables.states, self.tables.letters)
-            if measures is None:
-                raise ValueError("the texts are not UTF-8")
-            return self.columns(measures)
-        found = array("q")
-        self._measure(data, array("q", ends), found)
-        return self.columns(found.tobytes())
+        if not _BUILT:
+            texts = [data[before + 1 : end] for before, end in pairwise([-1, *array("q", ends)])]
+            lines = [text.count(b"\n") + (text[-1:] not in {b"", b"\n"}) for text in texts]
+            decoded = [text.decode() for text in texts]
+            characters = list(map(len, decoded))
+            words = list(map(self._words_in, decoded)) if self._words else characters
+            return self.columns(array("q", [*lines, *words, *characters, *map(len, texts)]).tobytes())
+        measures = _native.measures(data, ends, self.tables.classes, self.tables.states, self.tables.letters)
+        if measures is None:
+            raise ValueError("the texts are not UTF-8")
+        return self.columns(measures)
 
     def columns(self, measures: bytes) -> dict[str, array[int]]:
         """Return the lengths of texts that a kernel has measured by `tables`, by unit."""
@@ -118,24 +165,20 @@ class Measuring:
             del columns["words"]
         return columns
 
-    def _measure(self, data: bytes, ends: array[int], found: array[int]) -> None:
-        """Add what the kernel returns."""
-        texts = [data[before + 1 : end] for before, end in pairwise([-1, *ends])]
-        sizes = [len(text.decode()) for text in texts]
-        found.extend(text.count(b"\n") + (text[-1:] not in {b"", b"\n"}) for text in texts)
-        if self._words:
-            from corpusfmt.statistics.words import words_in  # noqa: PLC0415 - with the kernel, nothing here needs NumPy
-
-            words, scripts = words_in(data, ends, sizes)
-            self._scripts += scripts
-            found.extend(words)
-        else:
-            found.extend(sizes)
-        found.extend(sizes)
-        found.extend(map(len, texts))
+    def _words_in(self, text: str) -> int:
+        """Return the number of words, and count the letters, as the kernel does."""
+        classes, after = memoryview(self.tables.classes).cast("H"), memoryview(self.tables.states).cast("H")
+        letters = memoryview(self.tables.letters).cast("Q")
+        for character, number in Counter(text).items():
+            letters[classes[ord(character)] >> 8] += number
+        state = words = 0
+        for code in map(ord, text):
+            state = after[state + (classes[code] & 0xFF)]
+            words += state & 1
+        return words
 
     @property
     def scripts(self) -> Counter[str]:
         """Letters by script."""
-        names, numbers = numbers_of_scripts(), array("Q", bytes(self.tables.letters))
-        return self._scripts + Counter({name: numbers[place] for name, place in names.items() if place})
+        numbers = array("Q", bytes(self.tables.letters))
+        return +Counter({name: numbers[place] for name, place in _numbers_of_scripts().items() if place})

@@ -15,7 +15,6 @@ from corpusfmt.wording import markdown as code
 
 _MOST_ROWS = 50
 _MOST_FINDINGS = 10
-_MOST_DOMAINS = 20
 _SHOWN = ("0.05", "0.25", "0.5", "0.75", "0.95")
 
 # An array of numbers in indented JSON: line feeds never occur in its strings.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import heapq
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
 
@@ -15,13 +16,14 @@ from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
+from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import printable
 from corpusfmt.io.publish import output_at
 from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
-from corpusfmt.model import UsageError
+from corpusfmt.model import BadInput, Document, UsageError
 from corpusfmt.statistics.count import (
     DOCUMENTS,
     DOMAINS,
@@ -29,15 +31,15 @@ from corpusfmt.statistics.count import (
     TOKENIZER,
     Part,
     count_part,
+    documents_of,
 )
 from corpusfmt.statistics.domains import domains_in
-from corpusfmt.statistics.repeats import repeats_in
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sharing import WHOLE, Asked, Parts, Whole, Work
-from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Counted, Size
+from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Counted, Repeats, Size
 from corpusfmt.statistics.sketch import Sketch
 from corpusfmt.statistics.tokens import kept_tokenizer
-from corpusfmt.wording import unknown
+from corpusfmt.wording import clipped, unknown
 
 #: What is counted only if asked for.
 OPTIONAL = ("words", "domains", "repeats", "attributes")
@@ -45,6 +47,8 @@ DEFAULT = ("words",)
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
+# For sorting, in bytes; more only if there would be more than some dozens of ranges of hashes, for each of which all runs are read.
+_LEAST_MEMORY = 24 * 1024 * 1024
 
 
 @noting_outputs()
@@ -109,8 +113,8 @@ def stats(
             if "domains" in asked:
                 found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
             if "repeats" in asked:
-                found.repeated_documents = repeats_in(scratch / DOCUMENTS, found.total.documents)
-                found.repeated_lines = repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
+                found.repeated_documents = _repeats_in(scratch / DOCUMENTS, found.total.documents)
+                found.repeated_lines = _repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
     return found
 
 
@@ -170,4 +174,47 @@ def _statistics(corpus: Corpus, path: str, counted: Counted, count: Container[st
     kind = (corpus.format.name, corpus.plan.version)
     found = Statistics.of(counted, path, kind, len(corpus.shards), attributes="attributes" in count)
     found.unread = unread_files(corpus.entry, corpus.reader, corpus.plan)
+    return found
+
+
+def _repeats_in(folder: Path, compared: int, parts: Sequence[Part] = (), most: int = 0) -> Repeats:
+    """Return the repeats among the hashes in a folder, with the `most` most repeated lines of `parts`."""
+    found = Repeats(compared)
+    largest: list[tuple[int, Place]] = []
+    for group in repeated(folder, min(DEFAULT_MEMORY, max(_LEAST_MEMORY, compared))):
+        found.repeated += len(group) - 1
+        if most:
+            shard, row = next(iter(group))
+            # Of equal numbers, the earlier line wins.
+            heapq.heappush(largest, (len(group), (-shard, -row)))
+            if len(largest) > most:
+                heapq.heappop(largest)
+    places = [((-shard, -row), number) for number, (shard, row) in sorted(largest, reverse=True)]
+    lines = _lines_at([place for place, _ in places], {part.task: part for part in parts})
+    found.most = [(lines[place], number) for place, number in places if place in lines]
+    return found
+
+
+def _lines_at(places: Sequence[Place], parts: Mapping[int, Part]) -> dict[Place, str]:
+    """Return lines by task and number, read again."""
+    found: dict[Place, str] = {}
+    for task in {task for task, _ in places}:
+        wanted = {row for of, row in places if of == task}
+        first, last = 0, max(wanted)
+        for shard in parts[task].shards:
+            try:
+                for document in documents_of(parts[task], shard):
+                    if not isinstance(document, Document):
+                        continue
+                    lines = document.text.split("\n")
+                    found |= {
+                        (task, row): clipped(lines[row - first]) for row in wanted if 0 <= row - first < len(lines)
+                    }
+                    first += len(lines)
+                    if first > last:
+                        break
+            except BadInput:
+                continue
+            if first > last:
+                break
     return found

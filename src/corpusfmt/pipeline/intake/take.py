@@ -20,8 +20,7 @@ from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Incomplete, Json
 from corpusfmt.pipeline.choices import SHARED, Choices
-from corpusfmt.pipeline.dedup.compact import share_joined
-from corpusfmt.pipeline.dedup.repetitions import DROP_BYTES
+from corpusfmt.pipeline.dedup import DROP_BYTES, share_joined
 from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Input, Source
 from corpusfmt.pipeline.package.shuffle import bytes_on_disk
 from corpusfmt.pipeline.package.variants import variants

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from corpusfmt.io.containers import Container, ContainerWriter
 from corpusfmt.io.publish import publish
-from corpusfmt.pipeline.dedup.repetitions import first_occurrences
+from corpusfmt.pipeline.dedup import first_occurrences
 from corpusfmt.pipeline.package.items import items_of
 from corpusfmt.pipeline.package.variants import Variant, form_of, writer_of
 from corpusfmt.pipeline.process.documents import StoredDocument, stored_documents

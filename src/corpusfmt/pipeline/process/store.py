@@ -21,7 +21,7 @@ from corpusfmt.io.scan import is_nfc
 from corpusfmt.io.streams import DigestReader, FaultKind, StreamFault
 from corpusfmt.langid import Classifier, LangidError
 from corpusfmt.model import Incomplete
-from corpusfmt.pipeline.dedup.keys import HASHES, keys_of, sorted_keys
+from corpusfmt.pipeline.dedup import HASHES, keys_of, sorted_keys
 from corpusfmt.pipeline.goclassy import GoclassyReader
 from corpusfmt.pipeline.hot import KeyedLineSet, LineSet, documents
 from corpusfmt.pipeline.process.documents import StoredDocument

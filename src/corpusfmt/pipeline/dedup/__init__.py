@@ -1,1 +1,0 @@
-"""Internal: Stages `compact` and `dedup`: join many containers into few, and find lines that repeat earlier ones."""
