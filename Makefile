@@ -71,7 +71,7 @@ flips: $(VENV)/.develops
 ## Kill commands, or one of their workers, at KILLS random moments, run them again, and compare what they write with undisturbed runs.
 KILLS ?= 200
 kills: $(VENV)/.develops
-	CORPUSFMT_RANDOM_KILLS=$(KILLS) CORPUSFMT_RAY=$(addsuffix /bin/python,$(abspath $(dir $(wildcard $(RAY)/.installed)))) $(BIN)/python -m pytest -n auto tests/runs/test_kills.py
+	CORPUSFMT_DEEP=1 CORPUSFMT_RANDOM_KILLS=$(KILLS) CORPUSFMT_RAY=$(addsuffix /bin/python,$(abspath $(dir $(wildcard $(RAY)/.installed)))) $(BIN)/python -m pytest -n auto tests/runs/test_kills.py
 
 ## Divide the validation of every fixture into 1, 2, 3 and 7 parts, and join them.
 parts-test: $(VENV)/.develops

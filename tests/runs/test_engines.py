@@ -23,6 +23,7 @@ def test_a_factory_that_returns_no_executor_is_wrong_usage(tmp_path: Path) -> No
     assert (done.returncode, done.stderr) == (2, said)
 
 
+@pytest.mark.deep
 def test_a_store_that_is_down_may_be_tried_again(tmp_path: Path) -> None:
     pytest.importorskip("s3fs")
     down = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}

@@ -2,41 +2,56 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+import random
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from concurrent.futures import BrokenExecutor, Executor, Future
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import msgspec
 import pytest
-from support import gzipped, zstd
+from fixtures.croissant.builders import CONTEXT
+from fsspec.implementations.memory import MemoryFileSystem
+from support import gzipped, tree, zstd
 
 import corpusfmt
-from corpusfmt.engine.executors import Workers
+from corpusfmt.engine.executors import SerialExecutor, Workers
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
-from corpusfmt.formats import formats
+from corpusfmt.formats import CheckOptions, formats
 from corpusfmt.formats.croissant.data.casts import CASTS
 from corpusfmt.formats.croissant.data.globs import matches
+from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.values import is_date
+from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace
 from corpusfmt.formats.dolma import rowfiles
 from corpusfmt.formats.dolma.alignment import Difference
 from corpusfmt.formats.dolma.rows import DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.general import LINE_TOO_LONG
+from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
+from corpusfmt.formats.oscar.records import Rows
+from corpusfmt.formats.oscar.text import Documents
 from corpusfmt.io import temporary
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
-from corpusfmt.io.paths import open_named
+from corpusfmt.io.paths import entry_of, open_named
 from corpusfmt.io.streams import Chunks, StreamFault
+from corpusfmt.manifest.claims import _report_wrong
+from corpusfmt.manifest.read import read_manifest
+from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
+from corpusfmt.manifest.rules import STATEMENT_MISMATCH
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
 from corpusfmt.pipeline.dedup import groups
 from corpusfmt.pipeline.intake.inputs import Input
@@ -342,3 +357,123 @@ def test_the_longest_line_is_what_its_rule_says() -> None:
 def test_what_is_merely_worth_knowing_is_shown_on_request() -> None:
     finding = Finding("OSC607", "x", Severity.INFO, Problem("m", Location("a")))
     assert [View().wanted([finding]), View(info=True).wanted([finding])] == [[], [finding]]
+
+
+def test_a_byte_order_mark_is_one_at_the_start_of_a_file_alone(tmp_path: Path) -> None:
+    marked = ("\ufeff" * 101 + "\n").encode() * 1_000  # so each block begins with one
+    (tmp_path / "af").mkdir()
+    (tmp_path / "af/af.txt.gz").write_bytes(gzipped(marked))
+    assert corpusfmt.validate(tmp_path, format="oscar", select=["OSC307"]).by_rule == {"OSC307": 1}
+
+
+def test_documents_are_searched_for_as_far_as_agreement_may_begin() -> None:
+    """The text has lost its first documents, and one line was added: eight pairs agree from the last place that is tried."""
+    lost = LOOKAHEAD - 9
+    counts = random.Random(1).choices(range(1, 9), k=100)
+    starts = list(accumulate((count + 1 for count in counts), initial=0))
+    rows, documents = Rows(), Documents()
+    alignment = Alignment(rows, documents, set(), "af_meta.jsonl.gz")
+    for number in range(50):
+        rows.add(starts[number], counts[number], 9, number)
+        known = starts[number + lost] + 1, counts[number + lost], 1, 0
+        columns = documents.starts, documents.counts, documents.sizes, documents.gaps
+        for column, value in zip(columns, known, strict=True):
+            column.append(value)
+        alignment.advance(text_ended=False, metadata_ended=False)
+    assert (alignment.lost, alignment.shift) == (False, 1)
+
+
+def test_the_shortest_name_of_a_nested_attribute_set_wins(tmp_path: Path) -> None:
+    for path in ("documents/x.jsonl", "documents/a/x.jsonl", "attributes/s/a/x.jsonl"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    shards = formats()["dolma"].plan(entry_of(str(tmp_path)), CheckOptions()).shards
+    assert {shard.name: sorted(shard.files) for shard in shards} == {
+        "documents/a/x.jsonl": ["attributes/s", "documents"],
+        "documents/x.jsonl": ["documents"],
+    }
+
+
+def test_after_a_failure_no_later_task_is_tried_again() -> None:
+    tried: list[int] = []
+
+    class Breaking(SerialExecutor):
+        """Takes no second task, and fails the first."""
+
+        def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
+            tried.append(arguments[0])
+            if len(tried) == 2:
+                raise BrokenExecutor
+            future: Future[Any] = Future()
+            threading.Timer(0.01, future.set_exception, [ValueError("first")]).start()
+            return future
+
+    with pytest.raises(ValueError, match="first"):
+        list(run_tasks(int, range(3), Breaking, window=WINDOW))
+    assert tried == [0, 1]
+
+
+def test_a_member_is_not_renamed_to_one_that_exists(tmp_path: Path) -> None:
+    text = '{"nam": 1, "name": 2}'
+    (tmp_path / "a.json").write_text(text)
+    draft = Draft(Places("a.json", text), json.loads(text), None, entry_of(str(tmp_path)), reading=False)
+    with pytest.raises(NoPlace):
+        draft.rename("/nam", "name")
+
+
+@pytest.mark.parametrize(("size", "is_told"), [(950, False), (949, True)])
+def test_sizes_with_a_unit_may_differ_by_a_twentieth(size: int, is_told: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"x" * size)
+    file = {
+        "@type": "cr:FileObject",
+        "@id": "a",
+        "contentUrl": "a.csv",
+        "contentSize": "1 kB",
+        "encodingFormat": "text/csv",
+    }
+    described = {"@context": CONTEXT, "@type": "sc:Dataset", "distribution": [file]}
+    (tmp_path / "croissant.json").write_text(json.dumps(described), "utf-8")
+    report = corpusfmt.validate(tmp_path / "croissant.json", data=True)
+    assert ("CRO602" in report.by_rule) is is_told
+
+
+@pytest.fixture
+def sealed(tmp_path: Path) -> Path:
+    root = tmp_path / "corpus"
+    root.mkdir()
+    for name in "ab":
+        (root / f"{name}.jsonl").write_text(f'{{"text":"{name}"}}\n', "utf-8")
+    corpusfmt.seal(root)
+    return root
+
+
+def test_one_wrong_digest_is_named_and_several_are_of_another_release(sealed: Path) -> None:
+    judge = Judge(MANIFEST_RULES, Grading(), version="", path="x")
+    manifest = read_manifest(entry_of(str(sealed / "MANIFEST.json")), judge)
+    assert manifest is not None
+    for claimed in ({"a.jsonl": "0" * 64}, {"a.jsonl": "0" * 64, "b.jsonl": "1" * 64}):
+        _report_wrong("s", claimed, manifest, judge, STATEMENT_MISMATCH, lambda _: "")
+    assert ["another release" in each.message for each in judge.tally.findings] == [False, True]
+
+
+class Unreadable(MemoryFileSystem):  # type: ignore[misc]  # fsspec ships no type information
+    """A store that lists its files, of which it gives only the manifest."""
+
+    protocol = "unreadable"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.removeprefix("unreadable://")))
+
+    def _open(self, path: str, *arguments: Any, **options: Any) -> Any:
+        if not path.endswith("MANIFEST.json"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return super()._open(path, *arguments, **options)
+
+
+def test_files_that_cannot_be_read_are_not_said_to_be_verified(sealed: Path) -> None:
+    fsspec.register_implementation("unreadable", Unreadable, clobber=True)
+    for path, data in tree(sealed).items():
+        MemoryFileSystem().pipe_file(f"/unreadable/{path}", data)
+    report = corpusfmt.verify("unreadable://unreadable", jobs=1)
+    assert (report.verdict, report.coverage.shards_seen, report.coverage.shards_total) == ("incomplete", 0, 2)

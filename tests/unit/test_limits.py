@@ -154,10 +154,10 @@ def sleep_on(number: int) -> int:
 
 def test_a_worker_that_does_not_come_back_is_ended() -> None:
     results = run_tasks(
-        sleep_on, range(4), executor_factory("processes", 2), window=4, limits=Limits(timeout=6).begun()
+        sleep_on, range(4), executor_factory("processes", 2), window=4, limits=Limits(timeout=2).begun()
     )
     ended: list[object] = []
-    with pytest.raises(LimitReached, match=r"--timeout of 6 seconds"):
+    with pytest.raises(LimitReached, match=r"--timeout of 2 seconds"):
         ended.extend(results)
     assert ended == [0, Late(), 2, 3]
 
