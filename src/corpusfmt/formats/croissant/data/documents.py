@@ -16,7 +16,6 @@ from corpusfmt.formats import CheckOptions, LeftOut, Plan, ReadOptions, Rejected
 from corpusfmt.formats.croissant.data import SOURCE
 from corpusfmt.formats.croissant.data.files import Files
 from corpusfmt.formats.croissant.data.findings import RECORD_TOO_DEEP, RECORD_WITHOUT_ID, RECORD_WITHOUT_TEXT
-from corpusfmt.formats.croissant.data.manifests import Manifests
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, Patterns
 from corpusfmt.formats.croissant.data.reader import name_of
 from corpusfmt.formats.croissant.data.stream import (
@@ -65,7 +64,7 @@ def plan_reading(entry: Entry, options: CheckOptions) -> Plan:
     chosen = _chosen(description, options.reading)
     resources = (view for view in description.views.values() if isinstance(view, Resource))
     with Patterns(TIME_LIMIT) as patterns:
-        files = Files(description, entry.folder(), options.maps, Manifests(patterns).names)
+        files = Files(description, entry.folder(), options.maps, patterns)
         data = {each.url: each for view in resources for each in files.local(view)}
     roles = {"description": entry, **{f"data {number}": each for number, each in enumerate(data.values())}}
     target = _NOT_IN_FILE_NAMES.sub("_", chosen.name)[:_LONGEST_NAME].strip("._") or "records"

@@ -21,7 +21,8 @@ from corpusfmt.formats.croissant.data.archives import (
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
-from corpusfmt.formats.croissant.model.graph import DataSource, Description, FileObject, FileSet, Resource
+from corpusfmt.formats.croissant.data.patterns import Patterns
+from corpusfmt.formats.croissant.model.graph import Description, FileObject, FileSet, Resource
 from corpusfmt.formats.croissant.model.values import escapes
 from corpusfmt.formats.general import barred, broken_stream, repair_of
 from corpusfmt.io.limits import Account
@@ -57,10 +58,6 @@ class Listed(NamedTuple):
 
     name: str
     at: Location
-
-
-#: Yields the names in one file of a resource, as extracted by a source.
-Listing = Callable[[DataSource, Resource, Opened], Iterator[Listed]]
 
 
 class NoFile(Exception):
@@ -275,13 +272,14 @@ def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[byte
 
 
 class Files:
-    """Opens the files of one description's FileObjects and FileSets in its folder."""
+    """Opens the files of one description's FileObjects and FileSets in its folder; `patterns` is for their manifests."""
 
-    def __init__(self, description: Description, folder: Entry, maps: Mapping[str, Entry], names_in: Listing) -> None:
+    def __init__(self, description: Description, folder: Entry, maps: Mapping[str, Entry], patterns: Patterns) -> None:
         self._description = description
         self._folder = folder
-        self._copies = mapped(description, maps)
-        self._names_in = names_in
+        #: The local copies of files and file sets.
+        self.copies = mapped(description, maps)
+        self._patterns = patterns
         #: Files and sets with a manifest that is being read.
         self._listing: set[Resource] = set()
 
@@ -298,13 +296,13 @@ class Files:
             if empty:
                 raise Broken(nothing_selected(view))
             return
-        containers = self._containers(view)
+        containers = self.containers_of(view)
         if not containers:
             entry = self._entry(view)
             if entry.kind == "directory":
                 raise NotRead(f"{view.title}: `{entry.path}` is a folder: describe its files with a FileSet")
             yield Opened(
-                entry.path, entry.path if view not in self._copies else entry.name, self._raw(view, entry), entry
+                entry.path, entry.path if view not in self.copies else entry.name, self._raw(view, entry), entry
             )
             return
         wanted = str(PurePosixPath(self._path_of(view)))
@@ -320,9 +318,9 @@ class Files:
 
     def local(self, view: Resource) -> Iterator[Entry]:
         """Yield the existing files on disk of a FileObject or FileSet."""
-        containers = self._containers(view)
+        containers = self.containers_of(view)
         wanted = selection(view) if isinstance(view, FileSet) else _anything
-        if self._lists(view):
+        if self.is_listed(view):
             yield from self._local_of_manifests(view)
         try:
             sources = [self._entry(each) for each in containers]
@@ -336,12 +334,12 @@ class Files:
 
     def _selected(self, view: FileSet) -> Iterator[Opened]:
         wanted, behind = selection(view), partial(may_select, view)
-        containers: list[FileObject | FileSet] = [*self._containers(view)]
-        if view in self._copies:
+        containers: list[FileObject | FileSet] = [*self.containers_of(view)]
+        if view in self.copies:
             containers = [view]
         for container in containers:
             yield from self._inside(container, wanted, behind)
-        lists = self._lists(view)
+        lists = self.is_listed(view)
         if lists:
             for each in self.listed(view):
                 yield self._opened_as_listed(view, each)
@@ -350,23 +348,26 @@ class Files:
                 raise NotRead(f"{view.title}: the container is not read")
             yield from self._in_folder(view, self._folder, "", wanted, behind)
 
-    def _lists(self, view: Resource) -> bool:
-        return view not in self._copies and any(each.lists_files for each in view.manifests)
+    def is_listed(self, view: Resource) -> bool:
+        """Return whether manifests name the files of a resource."""
+        return view not in self.copies and any(each.lists_files for each in view.manifests)
 
     def listed(self, view: Resource) -> Iterator[Listed]:
         """Yield the files that the manifests of a file set name and its patterns select, or where they name a file.
 
         Raises `NotRead` and `Broken` if a manifest cannot be read.
         """
+        from corpusfmt.formats.croissant.data.manifests import names_in  # noqa: PLC0415 - a cycle of imports
+
         if view in self._listing:
             raise NotRead(f"{view.title}: its manifest is in itself")
         wanted = selection(view) if isinstance(view, FileSet) else str(PurePosixPath(self._path_of(view))).__eq__
         self._listing.add(view)
         try:
-            for manifest in view.manifests if self._lists(view) else ():
+            for manifest in view.manifests if self.is_listed(view) else ():
                 for target in manifest.target_views if manifest.lists_files else ():
                     for opened in self.opened(target) if isinstance(target, Resource) else ():
-                        names = self._names_in(manifest, cast("Resource", target), opened)
+                        names = names_in(manifest, cast("Resource", target), opened, self._patterns)
                         yield from (each for each in names if wanted(each.name))
         finally:
             self._listing.discard(view)
@@ -420,7 +421,7 @@ class Files:
                     yield self.listed_entry(view, each)
 
     def _folder_of(self, view: FileSet) -> Entry:
-        return self._copies.get(view, self._folder)
+        return self.copies.get(view, self._folder)
 
     def _inside(
         self, container: FileObject | FileSet, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
@@ -487,16 +488,16 @@ class Files:
         return path
 
     def _entry(self, view: Resource) -> Entry:
-        if view in self._copies:
-            return self._copies[view]
-        if isinstance(view, FileObject) and self._lists(view):
+        if view in self.copies:
+            return self.copies[view]
+        if isinstance(view, FileObject) and self.is_listed(view):
             return self.entry_in_manifest(view)
         path = self._path_of(view)
         folder = self._folder
         if view.containers:
-            outer = self._containers(view)[:1]
+            outer = self.containers_of(view)[:1]
             # CRO314 reports a cycle of containers.
-            if not outer or (outer[0].containers and outer[0] not in self._copies):
+            if not outer or (outer[0].containers and outer[0] not in self.copies):
                 raise NotRead(f"{view.title}: the container is not read")
             folder = self._entry(outer[0])
             if folder.kind != "directory":
@@ -506,8 +507,9 @@ class Files:
         except NoFile as fault:
             raise Broken(fault.about(view)) from None
 
-    def _containers(self, view: Resource) -> list[FileObject]:
-        if view in self._copies:
+    def containers_of(self, view: Resource) -> list[FileObject]:
+        """Return the files that contain a resource, none if there is a copy of it."""
+        if view in self.copies:
             return []
         return containers_of(self._description, view)
 

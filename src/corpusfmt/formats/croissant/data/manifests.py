@@ -20,32 +20,26 @@ from corpusfmt.model import Fault, Location, Problem
 _GZIP = ("application/gzip", "application/x-gzip")
 
 
-class Manifests:
-    """Reads file names from manifests; `patterns` runs the regular expressions of their transforms."""
+def names_in(source: DataSource, target: Resource, opened: Opened, patterns: Patterns) -> Iterator[Listed]:
+    """Yield the names in one file, as extracted by a source; an empty line is not a name.
 
-    def __init__(self, patterns: Patterns) -> None:
-        self._patterns = patterns
-
-    def names(self, source: DataSource, target: Resource, opened: Opened) -> Iterator[Listed]:
-        """Yield the names in one file, as extracted by a source; an empty line is not a name.
-
-        Raises `NotRead` and `Broken` like reading records.
-        """
-        take, _ = taken_from(source, source)
-        steps = steps_of(source)
-        for file in _unpacked(target, opened):
-            for batch in batches(target, file, [take]):
-                for trouble in batch.faults:
-                    raise Broken(_fault_of(source, trouble))
-                column: Sequence[Any] = batch.columns[take]
-                for step in steps:
-                    try:
-                        column, wrong = step(column, self._patterns)
-                    except PatternFault as fault:
-                        raise Broken(_failed(source, str(fault), source.at)) from fault
-                    for row, reason in wrong.items():
-                        raise Broken(_failed(source, str(reason), batch.at(row)))
-                yield from _texts(column, batch)
+    `patterns` runs the regular expressions of transforms. Raises `NotRead` and `Broken` like reading records.
+    """
+    take, _ = taken_from(source, source)
+    steps = steps_of(source)
+    for file in _unpacked(target, opened):
+        for batch in batches(target, file, [take]):
+            for trouble in batch.faults:
+                raise Broken(_fault_of(source, trouble))
+            column: Sequence[Any] = batch.columns[take]
+            for step in steps:
+                try:
+                    column, wrong = step(column, patterns)
+                except PatternFault as fault:
+                    raise Broken(_failed(source, str(fault), source.at)) from fault
+                for row, reason in wrong.items():
+                    raise Broken(_failed(source, str(reason), batch.at(row)))
+            yield from _texts(column, batch)
 
 
 def _unpacked(target: Resource, opened: Opened) -> Iterator[Opened]:

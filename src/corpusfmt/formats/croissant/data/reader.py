@@ -35,7 +35,6 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, pointer_of, takes_of
 from corpusfmt.formats.croissant.data.lookup import Lookup
-from corpusfmt.formats.croissant.data.manifests import Manifests
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.data.rows import batches
 from corpusfmt.formats.croissant.data.trees import Join, Origin, RecordPlan, Tree, plan_records
@@ -85,7 +84,7 @@ class RecordReader:
         self, description: Description, folder: Entry, maps: Mapping[str, Entry], scratch: Path | None = None
     ) -> None:
         self.patterns = Patterns(TIME_LIMIT)
-        self.files = Files(description, folder, maps, Manifests(self.patterns).names)
+        self.files = Files(description, folder, maps, self.patterns)
         self._closing = ExitStack()
         self._scratch = scratch
         self._numbers = count()

@@ -26,14 +26,12 @@ from corpusfmt.formats.croissant.data.files import (
     Files,
     NoFile,
     claims_archive,
-    containers_of,
     damaged,
     decompressed,
     entry_beside,
     inside_another,
     is_elsewhere,
     link_on_the_way,
-    mapped,
     may_select,
     no_archive,
     no_reader,
@@ -52,7 +50,6 @@ from corpusfmt.formats.croissant.data.findings import (
     Gap,
 )
 from corpusfmt.formats.croissant.data.globs import literal_in
-from corpusfmt.formats.croissant.data.manifests import Manifests
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, Patterns
 from corpusfmt.formats.croissant.data.signatures import HEAD, signature_fault
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, FileSet, Resource, View
@@ -95,6 +92,7 @@ class Storage:
     gaps: list[Gap] = field(default_factory=list)
     bytes_read: int = 0
     _elsewhere: int = 0
+    _files: Files = field(init=False)
     #: By real path and digests: each file is read once, however many FileObjects describe it.
     _facts_of: dict[tuple[str, ...], _Facts] = field(default_factory=dict)
     _names: dict[int, _Names] = field(default_factory=dict)
@@ -108,21 +106,31 @@ class Storage:
 
     def check(self) -> None:
         """Check the local files, the members of archives, and the file sets."""
+        with Patterns(TIME_LIMIT) as patterns:
+            self._files = Files(self.description, self.folder, self.maps, patterns)
+            self._check()
+
+    def _check(self) -> None:
         files = [view for view in self.description.views.values() if isinstance(view, FileObject)]
         sets = [view for view in self.description.views.values() if isinstance(view, FileSet)]
         for file in files:
             if file.text("sc:contentUrl"):  # CRO302 reports the others
-                for container in self._containers(file):
+                for container in self._files.containers_of(file):
                     self._inside[container].append(file)
-        self._holding_sets = {id(container) for view in sets for container in self._containers(view)}
+        self._holding_sets = {id(container) for view in sets for container in self._files.containers_of(view)}
         for file in files:
-            if not file.containers or file in self._copies:
+            if not file.containers or file in self._files.copies:
                 self._top(file)
         for file in files:
-            if self._lists(file) and file.text("sc:contentUrl"):
+            if self._files.is_listed(file) and file.text("sc:contentUrl"):
                 self._in_manifest(file)
         for file in files:
-            if file.containers and not self._lists(file) and file not in self._copies and not self._is_followed(file):
+            if (
+                file.containers
+                and not self._files.is_listed(file)
+                and file not in self._files.copies
+                and not self._is_followed(file)
+            ):
                 self._leave_out(file, f"{file.title}: the container is not read")
         for view in sets:
             self._file_set(view)
@@ -131,18 +139,9 @@ class Storage:
             reason = f"{self._elsewhere} {are} on the web, and nothing is fetched: --map names local copies"
             self.gaps.append(Gap(_OF_FILES, self.description.places.path, reason, self._elsewhere))
 
-    @cached_property
-    def _copies(self) -> dict[Resource, Entry]:
-        return mapped(self.description, self.maps)
-
-    def _containers(self, view: FileObject | FileSet) -> list[FileObject]:
-        if view in self._copies:
-            return []
-        return containers_of(self.description, view)
-
     def _is_followed(self, view: FileObject | FileSet) -> bool:
         """Return whether all containers of a view are local and nested ones were opened, as those in folders are."""
-        containers = self._containers(view)
+        containers = self._files.containers_of(view)
         return bool(containers) and all(not each.containers or each in self._opened for each in containers)
 
     def _fault(self, kind: FindingType, view: FileObject, name: str, message: str, hint: str) -> None:
@@ -150,8 +149,8 @@ class Storage:
 
     def _entry(self, file: FileObject) -> Entry | None:
         path = file.text("sc:contentUrl")
-        if file in self._copies or not path:
-            return self._copies.get(file)
+        if file in self._files.copies or not path:
+            return self._files.copies.get(file)
         if is_elsewhere(path):
             self._elsewhere += 1
             return None
@@ -169,7 +168,7 @@ class Storage:
     def _at(self, file: FileObject, entry: Entry) -> None:
         """Check the entry of a FileObject: a file, perhaps an archive, or a folder with its contents."""
         self._opened.add(file)
-        path = entry.path if file in self._copies else file.text("sc:contentUrl") or ""
+        path = entry.path if file in self._files.copies else file.text("sc:contentUrl") or ""
         if entry.kind == "directory":
             listed = self._list(file, entry, path)
             for each in self._inside[file]:
@@ -296,11 +295,11 @@ class Storage:
                 self._fault(DATA_SHA256_MISMATCH, file, key, message, hint)
 
     def _file_set(self, view: FileSet) -> None:
-        containers: list[Resource] = [*self._containers(view)]
-        if view in self._copies:
-            self._list(view, self._copies[view], self._copies[view].path)
+        containers: list[Resource] = [*self._files.containers_of(view)]
+        if view in self._files.copies:
+            self._list(view, self._files.copies[view], self._files.copies[view].path)
             containers = [view]
-        elif self._lists(view):
+        elif self._files.is_listed(view):
             self._manifest(view)
             return
         elif view.containers and not self._is_followed(view):
@@ -326,45 +325,37 @@ class Storage:
             hint = "write `**/` before the pattern, or `./` to select from the top folder only"
             self.faults.append(Fault(DATA_GLOB_ANY_DEPTH, Problem(message, view.place("cr:includes"), hint)))
 
-    def _lists(self, view: Resource) -> bool:
-        return view not in self._copies and any(each.lists_files for each in view.manifests)
-
     def _in_manifest(self, file: FileObject) -> None:
         """Check a file that is in a manifest."""
-        with Patterns(TIME_LIMIT) as patterns:
-            files = Files(self.description, self.folder, self.maps, Manifests(patterns).names)
-            try:
-                entry = files.entry_in_manifest(file)
-            except NotRead as not_read:
-                self._leave_out(file, str(not_read))
-                return
-            except Broken as broken:
-                self.faults += [broken.fault] if broken.fault not in self.faults else []
-                return
-        self._at(file, entry)
+        try:
+            entry = self._files.entry_in_manifest(file)
+        except NotRead as not_read:
+            self._leave_out(file, str(not_read))
+        except Broken as broken:
+            self.faults += [broken.fault] if broken.fault not in self.faults else []
+        else:
+            self._at(file, entry)
 
     def _manifest(self, view: FileSet) -> None:
         """Check that the files exist that the manifests of a set name."""
         missing: list[Fault] = []
         named = lost = elsewhere = 0
-        with Patterns(TIME_LIMIT) as patterns:
-            files = Files(self.description, self.folder, self.maps, Manifests(patterns).names)
-            try:
-                for each in files.listed(view):
-                    named += 1
-                    try:
-                        files.listed_entry(view, each)
-                    except Broken as broken:
-                        lost += 1
-                        missing += [broken.fault] if len(missing) < _SHOWN else []
-                    except NotRead:
-                        elsewhere += 1
-            except NotRead as not_read:
-                self._leave_out(view, str(not_read))
-                return
-            except Broken as broken:
-                self.faults += [broken.fault] if broken.fault not in self.faults else []
-                return
+        try:
+            for each in self._files.listed(view):
+                named += 1
+                try:
+                    self._files.listed_entry(view, each)
+                except Broken as broken:
+                    lost += 1
+                    missing += [broken.fault] if len(missing) < _SHOWN else []
+                except NotRead:
+                    elsewhere += 1
+        except NotRead as not_read:
+            self._leave_out(view, str(not_read))
+            return
+        except Broken as broken:
+            self.faults += [broken.fault] if broken.fault not in self.faults else []
+            return
         if not named:
             self.faults.append(nothing_selected(view))
         self.faults += missing[:-1]
