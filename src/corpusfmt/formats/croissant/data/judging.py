@@ -31,7 +31,18 @@ from corpusfmt.formats.croissant.data.findings import (
 )
 from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.reader import RecordReader, Table, unmatched
+from corpusfmt.formats.croissant.data.reader import (
+    Edge,
+    Origin,
+    RecordPlan,
+    RecordReader,
+    Table,
+    Tree,
+    plan_records,
+    references_of,
+    referring_parents,
+    unmatched,
+)
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.data.tables import (
     Accepted,
@@ -42,15 +53,6 @@ from corpusfmt.formats.croissant.data.tables import (
     combined,
     hashes_of,
     judged,
-)
-from corpusfmt.formats.croissant.data.trees import (
-    Edge,
-    Origin,
-    RecordPlan,
-    Tree,
-    plan_records,
-    references_of,
-    referring_parents,
 )
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
 from corpusfmt.formats.croissant.model.wording import clip

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.model.graph import Description
 from corpusfmt.formats.croissant.model.jsontree import Places
-from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace
-from corpusfmt.formats.croissant.repairs.text import fix_of_bytes, fix_of_syntax
+from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace, fix_of_bytes, fix_of_syntax
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Edit, Finding, Fix
 
