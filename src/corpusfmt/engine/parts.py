@@ -219,8 +219,25 @@ class Parts(Whole):
         planned = Planned.of(work)
         places: dict[int, tuple[Part, int]] = {}
         for part in self._parts:
-            for position, offset in self._taken(part, planned, work.options.scratch):
-                places[position] = part, offset
+            if len(part.inputs) < self._number:
+                raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
+            records = part.records(part.inputs[self._number - 1])
+            before = convert(next(records)[1]["planned"], Planned)
+            if before != planned:
+                is_same = replace(before, rules=planned.rules) == planned
+                what = "rules, or another profile or blocklist" if is_same else "files"
+                raise UsageError(f"{part} is of other {what} than there are now: run all shards again")
+            for offset, record in records:
+                if record["kind"] == "shard":
+                    places[record["position"]] = part, offset
+                elif record["kind"] == "scratch":
+                    append_scratch(record, work.options.scratch)
+                elif record["kind"] == "columns":
+                    self._columns.note(record["path"], convert(record["found"], Looked))
+                elif record["kind"] == "hashed":
+                    self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
+                else:
+                    break
         limit = next((part.end["limit"] for part in self._parts if part.end["limit"]), None)
         for position, shard in enumerate(work.shards):
             if position in places:
@@ -233,35 +250,10 @@ class Parts(Whole):
         work.meter.read += sum(part.end["read"] for part in self._parts)
         work.meter.limits.check(work.meter.total)
 
-    def _taken(self, part: Part, planned: Planned, scratch: Path) -> Iterator[tuple[int, int]]:
-        """Yield the positions of the shards that a part has results of, each with an offset; take the rest."""
-        if len(part.inputs) < self._number:
-            raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
-        records = part.records(part.inputs[self._number - 1])
-        _refuse_other_plan(part, convert(next(records)[1]["planned"], Planned), planned)
-        for offset, record in records:
-            if record["kind"] == "shard":
-                yield record["position"], offset
-            elif record["kind"] == "scratch":
-                append_scratch(record, scratch)
-            elif record["kind"] == "columns":
-                self._columns.note(record["path"], convert(record["found"], Looked))
-            elif record["kind"] == "hashed":
-                self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
-            else:
-                return
-
 
 def parts_at(paths: Sequence[str]) -> Parts:
     """Return the parts in files. Raises `UsageError` for those that do not belong together, `Incomplete` if some are missing."""
     return Parts(*parts_in(paths, _SCHEMA, "validate", Asked))
-
-
-def _refuse_other_plan(part: Part, then: Planned, now: Planned) -> None:
-    if then == now:
-        return
-    what = "rules, or another profile or blocklist" if replace(then, rules=now.rules) == now else "files"
-    raise UsageError(f"{part} is of other {what} than there are now: run all shards again")
 
 
 _START = b'{"kind":"part",'
@@ -362,7 +354,19 @@ def parts_in(paths: Sequence[str], schema: str, command: str, kind: type[Any]) -
         asked = own
         parts.append(part)
     parts.sort(key=lambda part: part.header["number"])
-    _refuse_gaps(parts, asked.pop("shard"))
+    of = asked.pop("shard")
+    numbers = Counter(part.header["number"] for part in parts)
+    number, times = numbers.most_common(1)[0]
+    if times > 1:
+        one, other, *_ = (part for part in parts if part.header["number"] == number)
+        raise UsageError(f"{one} and {other} are both part {number} of {of}: name one of them")
+    if len(numbers) < of:
+        missing = [str(number) for number in range(1, of + 1) if number not in numbers]
+        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
+        raise Incomplete(
+            f"{plural(len(missing), 'part')} of {of} missing: {', '.join(missing[:_MOST_NAMED])}{more}; "
+            f"run the shard with `--shard {missing[0]}/{of}`"
+        )
     return parts, convert(asked, kind)
 
 
@@ -397,19 +401,3 @@ def _part_at(path: Path, schema: str, command: str) -> Part:
             f"{printable(str(path))} is of corpusfmt {clipped(version)}, this is {VERSION}: join the parts with that version, or run all shards again"
         )
     return Part(path, header, inputs, json.loads(before))
-
-
-def _refuse_gaps(parts: Sequence[Part], of: int) -> None:
-    """Raise `UsageError` if two parts have one number, `Incomplete` if one is missing; all numbers are 1 to `of`."""
-    numbers = Counter(part.header["number"] for part in parts)
-    number, times = numbers.most_common(1)[0]
-    if times > 1:
-        one, other, *_ = (part for part in parts if part.header["number"] == number)
-        raise UsageError(f"{one} and {other} are both part {number} of {of}: name one of them")
-    if len(numbers) < of:
-        missing = [str(number) for number in range(1, of + 1) if number not in numbers]
-        more = f" and {len(missing) - _MOST_NAMED:,} more" if len(missing) > _MOST_NAMED else ""
-        raise Incomplete(
-            f"{plural(len(missing), 'part')} of {of} missing: {', '.join(missing[:_MOST_NAMED])}{more}; "
-            f"run the shard with `--shard {missing[0]}/{of}`"
-        )

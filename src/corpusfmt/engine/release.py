@@ -173,14 +173,21 @@ def judge_release(
     """Report the differences between a release and its manifest; `tally` has the earlier findings about its files."""
     manifest = release.manifest
     assert manifest is not None
-    reported = {path for code, _, path in tally.counts if code in _codes_of_lists(fmt) or code in _UNREAD_CODES}
+    codes = {"GEN001", "GEN002", *(rule.code for rule in fmt.rules if rule.slug == _CHECKSUM_RULE)}
+    reported = {path for code, _, path in tally.counts if code in codes}
     difference = compare(manifest, release.found, release.read, judge, reported.__contains__)
     report_unread({path: each for path, each in unread.items() if path not in reported}, judge)
     touched = {*difference.damaged, *unread}
     intact = {
         path: entry for path, entry in release.found.files.items() if path in manifest.files and path not in touched
     }
-    _check_documents(release, manifest, touched, judge)
+    for path, count in release.documents.items():
+        listed = manifest.files.get(path)
+        expected = None if listed is None else listed.documents
+        is_wrong = count is not None and expected is not None and count != expected
+        if is_wrong and path in release.found.files and path not in touched:
+            message = f"{count:,} documents, the manifest says {expected:,}"
+            judge.report(DOCUMENTS_MISCOUNTED, Problem(message, Location(path), "seal the release again"))
     check_sums(manifest, judge)
     judge_entries(manifest, intact, release.read, fmt, version, judge)
     check_claims(release.root, manifest, judge)
@@ -219,20 +226,3 @@ def judge_unsealed(
         if entry.path not in unread and role_of_record(entry) not in others and not fmt.judges_list(entry.path)
     )
     check_records(Known(files, release.found.files, release.read, sealed=False), records, judge, describer)
-
-
-def _codes_of_lists(fmt: Format) -> set[str]:
-    return {rule.code for rule in fmt.rules if rule.slug == _CHECKSUM_RULE}
-
-
-_UNREAD_CODES = frozenset({"GEN001", "GEN002"})
-
-
-def _check_documents(release: Release, manifest: Manifest, touched: Collection[str], judge: Judge) -> None:
-    for path, count in release.documents.items():
-        listed = manifest.files.get(path)
-        expected = None if listed is None else listed.documents
-        is_wrong = count is not None and expected is not None and count != expected
-        if is_wrong and path in release.found.files and path not in touched:
-            message = f"{count:,} documents, the manifest says {expected:,}"
-            judge.report(DOCUMENTS_MISCOUNTED, Problem(message, Location(path), "seal the release again"))

@@ -160,7 +160,11 @@ class Stages(Struct, frozen=True):
         progress of the stage. `reusable` returns whether the result of an earlier run can be used, as its files exist.
         Returns the number of tasks that were run.
         """
-        folder = self._begun(name)
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True)
+        self.workers.call()
+        self._log("stage-start", {"stage": name})
+        self._show(name, Progress(0, 0, 0, 0))
         running = _Running[T]()
         counts = {"tasks": 0, "resumed": 0, "died": 0}
 
@@ -174,9 +178,11 @@ class Stages(Struct, frozen=True):
             self._show(name, progress)
 
         def unfinished(tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
-            for task, found in _with_results(tasks, folder, kind):
-                if task and found is not None and (reusable is None or reusable(task.argument, found)):
-                    finished(task, found, resumed=True)
+            for task in tasks:
+                marker = _decoded(folder / _marker_name(task), kind) if task else None
+                is_current = task and marker and marker[0] == task.fingerprint
+                if task and marker and is_current and (reusable is None or reusable(task.argument, marker[1])):
+                    finished(task, marker[1], resumed=True)
                 else:
                     yield task
 
@@ -204,15 +210,6 @@ class Stages(Struct, frozen=True):
         """Let the results of tasks that have ended be here, if this process keeps its state elsewhere."""
         if self.stored:
             self.stored.fetch(name, task_ids)
-
-    def _begun(self, name: str) -> Path:
-        """Return the folder of a stage that begins."""
-        folder = self.folder / name
-        folder.mkdir(parents=True, exist_ok=True)
-        self.workers.call()
-        self._log("stage-start", {"stage": name})
-        self._show(name, Progress(0, 0, 0, 0))
-        return folder
 
     def _keep_only(self, name: str, tasks: Sequence[StageTask[Any]]) -> None:
         """Remove the markers and other leftovers of other tasks, which may have written some of the same files."""
@@ -344,16 +341,6 @@ class _Running(Generic[T]):
         self.sent[self._number] = batch
         self._number += 1
         return batch
-
-
-def _with_results(
-    tasks: Iterable[StageTask[T] | None], folder: Path, kind: type[R]
-) -> Iterator[tuple[StageTask[T] | None, R | None]]:
-    """Yield tasks, each with the result in its marker, or None without a valid marker."""
-    for task in tasks:
-        path = folder / _marker_name(task) if task else None
-        marker = _decoded(path, kind) if path else None
-        yield task, marker[1] if marker and task and marker[0] == task.fingerprint else None
 
 
 def _fingerprint_in(path: Path) -> str | None:

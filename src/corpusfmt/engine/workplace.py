@@ -123,7 +123,12 @@ class Workplace(Struct, frozen=True):
             if self.stored:
                 self.stored.fetch_all()
             if mine:
-                self._sweep()
+                # What killed runs were writing goes; what they have published stays noted, and a damaged list stays.
+                lists = {aside: published(aside) for aside in self._asides()}
+                note_published(self.state, chain.from_iterable(paths for paths, _ in lists.values()))
+                for aside, (_, is_whole) in lists.items():
+                    if is_whole:
+                        shutil.rmtree(aside, ignore_errors=True)
             yield
         if os.name == "nt" and not self.is_begun:
             # Open files cannot be removed there: the lock is left.
@@ -186,14 +191,6 @@ class Workplace(Struct, frozen=True):
             if self.stored:
                 shutil.rmtree(self.state, ignore_errors=True)
 
-    def _sweep(self) -> None:
-        """Remove what killed runs were writing; what they have published stays noted, and a damaged list stays."""
-        lists = {aside: published(aside) for aside in self._asides()}
-        note_published(self.state, chain.from_iterable(paths for paths, _ in lists.values()))
-        for aside, (_, is_whole) in lists.items():
-            if is_whole:
-                shutil.rmtree(aside, ignore_errors=True)
-
     @property
     def _board(self) -> Place:
         """Where all processes see the same."""
@@ -238,8 +235,14 @@ class Workplace(Struct, frozen=True):
             refusal: CorpusfmtError | None = None
             if not claim.create(own.read_bytes()):
                 found = claim.read_bytes()
-                refusal = UsageError(_taken(place, found) + cause)
-                if not is_new and not cause and _claim_in(found).state in {"", str(self._board)}:
+                there = _claim_in(found)
+                on = f" on {printable(there.host)}" if there.host else ""
+                whose = f"a run whose state is in {printable(there.state)}{on}" if there.state else "another run"
+                refusal = UsageError(
+                    f"{place} belongs to {whose}: run the same command there to resume it, or remove {place / STATE} "
+                    f"and what was written{cause}"
+                )
+                if not is_new and not cause and there.state in {"", str(self._board)}:
                     said = f"{own} or {claim} is damaged: remove {claim}, then run the same command again to resume"
                     refusal = UsageError(said)
         except (UsageError, Incomplete) as error:
@@ -253,7 +256,12 @@ class Workplace(Struct, frozen=True):
 
     def _refuse_foreign(self) -> None:
         if self.stored:
-            _refuse_foreign_state(self.stored.place)
+            self.stored.place.probe()
+            with _before_work():
+                if not self.stored.place.names() - {STATE} <= _KEPT:
+                    raise UsageError(
+                        f"--state is {self.stored.place}, which is not empty: choose a prefix without objects"
+                    )
         if isinstance(self.destination, StorePath):
             self._refuse_foreign_objects(self.destination)
             return
@@ -333,10 +341,6 @@ class Workplace(Struct, frozen=True):
         # Below `.` is every relative path, also of the quarantine next to it.
         yield from (path.as_posix() for path in inside if path.parts[:1] not in ((), (STATE,), ("..",)))
 
-    def _damaged_list(self) -> Path | None:
-        """Return a list of published files from which names are lost, if there is one."""
-        return next((aside / PUBLISHED for aside in self._lists() if not published(aside)[1]), None)
-
     def _asides(self) -> Iterator[Path]:
         with suppress(FileNotFoundError), os.scandir(self.state / "aside") as found:
             yield from (Path(each.path) for each in found)
@@ -347,7 +351,8 @@ class Workplace(Struct, frozen=True):
         Raises `Incomplete` for other files if runs may have published them, because a list is damaged: they may be a user's.
         """
         self.withdraw(sorted(set(self.published()) - kept.keys()))
-        damaged = self._damaged_list()
+        # A list of published files from which names are lost.
+        damaged = next((aside / PUBLISHED for aside in self._lists() if not published(aside)[1]), None)
         if damaged and (left := sorted(set(self._there()) - kept.keys())):
             raise Incomplete(
                 f"{damaged} is damaged, and may have named what is not in the corpus: "
@@ -372,8 +377,12 @@ class Workplace(Struct, frozen=True):
             target = self.destination / path
             if isinstance(target, StorePath):
                 target.remove()
-            else:
-                _remove(target, Path(str(self.destination)))
+                continue
+            if not target.is_dir():  # folders are never published
+                target.unlink(missing_ok=True)
+            with suppress(OSError):
+                for folder in target.relative_to(str(self.destination)).parents[:-1]:
+                    (Path(str(self.destination)) / folder).rmdir()
 
     def refuse_replaced(self, files: Mapping[str, FileFacts]) -> None:
         """Raise `Incomplete` if files are not what this run wrote, because another run that no lock kept out has replaced them.
@@ -452,14 +461,6 @@ def destination_at(path: str | Path, what: str, engine: str | None) -> Place:
     return Path(placed(engine, place))
 
 
-def _refuse_foreign_state(store: StorePath) -> None:
-    """Raise `UsageError` for a prefix that cannot have the state of a run, because it cannot be written to or is not empty."""
-    store.probe()
-    with _before_work():
-        if not store.names() - {STATE} <= _KEPT:
-            raise UsageError(f"--state is {store}, which is not empty: choose a prefix without objects")
-
-
 @contextmanager
 def _before_work() -> Iterator[None]:
     with at_once():
@@ -529,18 +530,3 @@ def _claim_in(data: bytes) -> _Claim:
         return msgspec.json.decode(data, type=_Claim)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return _Claim("", "", "")
-
-
-def _taken(place: StorePath, data: bytes) -> str:
-    found = _claim_in(data)
-    on = f" on {printable(found.host)}" if found.host else ""
-    whose = f"a run whose state is in {printable(found.state)}{on}" if found.state else "another run"
-    return f"{place} belongs to {whose}: run the same command there to resume it, or remove {place / STATE} and what was written"
-
-
-def _remove(target: Path, base: Path) -> None:
-    if not target.is_dir():  # folders are never published
-        target.unlink(missing_ok=True)
-    with suppress(OSError):
-        for folder in target.relative_to(base).parents[:-1]:
-            (base / folder).rmdir()

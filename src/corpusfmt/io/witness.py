@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any, BinaryIO, Self, cast
 
@@ -73,8 +73,9 @@ class Hashed:
         return self._file.seek(offset, whence)
 
     def close(self) -> None:
-        if self._straight and not self._file.closed and self._size == _size_of(self._file):
-            self._note()
+        with suppress(AttributeError, OSError):  # not a file of this system
+            if self._straight and not self._file.closed and self._size == os.fstat(self._file.fileno()).st_size:
+                self._note()
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -85,10 +86,3 @@ class Hashed:
 
     def _note(self) -> None:
         self._seen[self._url] = Seen(self._path, FileFacts(self._size, self.digest.hexdigest()))
-
-
-def _size_of(file: BinaryIO) -> int:
-    try:
-        return os.fstat(file.fileno()).st_size
-    except (AttributeError, OSError):
-        return -1

@@ -274,20 +274,16 @@ def _check_card(entry: Entry, known: Known, judge: Judge) -> None:
         text = line.data.decode("utf-8", "backslashreplace").removesuffix("\r")
         if text == "---":
             in_head = line.line == 1
-        for message in _of_head(text, known) if in_head else _of_text(text, known):
+        message = ""
+        if in_head:
+            match = _DATA_PATH.fullmatch(text)
+            if match and not any(fnmatchcase(path, match[1]) for path in known.files):
+                message = f"no file {'of the manifest ' if known.sealed else ''}matches `{match[1]}`"
+        else:  # a line that names exactly one file, and one digest
+            digests = _DIGEST.findall(text)
+            named = [word for word in _NAMED.findall(text) if word in known.files] if digests else []
+            if len(digests) == len(named) == 1 and known.files[named[0]].sha256 not in {"", digests[0]}:
+                message = f"SHA-256 of `{named[0]}` is `{digests[0]}`, expected `{known.files[named[0]].sha256}`"
+        if message:
             at = Location(entry.path, line.line)
             judge.report(CARD_DIFFERS, Problem(message, at, known.then_seal("correct the card")))
-
-
-def _of_head(text: str, known: Known) -> Iterator[str]:
-    match = _DATA_PATH.fullmatch(text)
-    if match and not any(fnmatchcase(path, match[1]) for path in known.files):
-        yield f"no file {'of the manifest ' if known.sealed else ''}matches `{match[1]}`"
-
-
-def _of_text(text: str, known: Known) -> Iterator[str]:
-    """Yield the digest in a line that names exactly one file, if the file has a different one."""
-    digests = _DIGEST.findall(text)
-    named = [word for word in _NAMED.findall(text) if word in known.files] if digests else []
-    if len(digests) == len(named) == 1 and known.files[named[0]].sha256 not in {"", digests[0]}:
-        yield f"SHA-256 of `{named[0]}` is `{digests[0]}`, expected `{known.files[named[0]].sha256}`"

@@ -277,7 +277,10 @@ def _statement(name: str, data: bytes) -> Statement:
     with _pointing(None if envelope else ""):
         found = _in_toto(_object(envelope.payload) if envelope else value, PREDICATES[name])
     with _pointing(None if envelope else "/predicate"):
-        _check_predicate(name, found.predicate)
+        if name == PROVENANCE:
+            converted(found.predicate, _Provenance)
+        elif (result := converted(found.predicate, _Verification).verificationResult) not in {"PASSED", "FAILED"}:
+            raise Refused(f"the result is `{result}`, expected `PASSED` or `FAILED`", "/verificationResult")
     digests = dict(_named((each.digest.get("sha256", ""), each.name) for each in found.subject))
     return Statement(sha256(data).hexdigest(), digests, found.predicateType, found.predicate, envelope)
 
@@ -289,15 +292,6 @@ def _pointing(place: str | None) -> Iterator[None]:
         yield
     except Refused as refused:
         raise Refused(refused.message, None if place is None else place + (refused.pointer or "")) from refused
-
-
-def _check_predicate(name: str, predicate: Json) -> None:
-    if name == PROVENANCE:
-        converted(predicate, _Provenance)
-        return
-    result = converted(predicate, _Verification).verificationResult
-    if result not in {"PASSED", "FAILED"}:
-        raise Refused(f"the result is `{result}`, expected `PASSED` or `FAILED`", "/verificationResult")
 
 
 def _enveloped(value: Json) -> Envelope:
@@ -443,7 +437,10 @@ def _report_wrong(
 ) -> list[str] | None:
     """Report the digests in a statement or signature that are not those of the release; return their files, None if none is."""
     at, hint = Location(name), _SIGN if kind is SIGNATURE_MISMATCH else _ATTEST
-    known = _known(manifest, digest_of) if any(path == digest for path, digest in claimed.items()) else frozenset()
+    known: frozenset[str | None] = frozenset()
+    if any(path == digest for path, digest in claimed.items()):
+        listed = (each.sha256 for each in manifest.files.values())
+        known = frozenset({manifest.head.tree.sha256, digest_of(NAME), *listed})
     wrong: dict[str, str] = {}
     for path, digest in claimed.items():
         try:
@@ -458,10 +455,6 @@ def _report_wrong(
     for message in wrong.values():
         judge.report(kind, Problem(message, at, hint))
     return [path for path in wrong if path not in (TREE, claimed.get(path))] if wrong else None
-
-
-def _known(manifest: Manifest, digest_of: DigestOf) -> frozenset[str | None]:
-    return frozenset({manifest.head.tree.sha256, digest_of(NAME), *(each.sha256 for each in manifest.files.values())})
 
 
 def _difference(path: str, digest: str, manifest: Manifest, digest_of: DigestOf, known: frozenset[str | None]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -116,7 +116,10 @@ class _Comparison:
             elif self._is_changed(entry, expected):
                 changed.append(path)
         gone = [path for path in self.listed if not self._is_there(path)]
-        self._find_owners([*unlisted, *changed])
+        wanted = {facts.sha256 for path in (*unlisted, *changed) if (facts := self.digests.get(path))}
+        for path, each in self.listed.items() if wanted else ():
+            if each.size and each.sha256 in wanted:
+                self.by_digest.setdefault(each.sha256, path)
         renamed = self._renamed(unlisted, gone)
         for new, old in sorted(renamed.items()):
             message = f"the content of `{old}`, which is missing"
@@ -135,12 +138,6 @@ class _Comparison:
 
     def _is_there(self, path: str) -> bool:
         return path in self.found.files or path in self.found.barred
-
-    def _find_owners(self, paths: Iterable[str]) -> None:
-        wanted = {facts.sha256 for path in paths if (facts := self.digests.get(path))}
-        for path, each in self.listed.items() if wanted else ():
-            if each.size and each.sha256 in wanted:
-                self.by_digest.setdefault(each.sha256, path)
 
     def _renamed(self, unlisted: Sequence[str], gone: Sequence[str]) -> dict[str, str]:
         """Return the missing file with the same content as an unlisted file, by the path of the latter."""
@@ -173,10 +170,6 @@ class _Comparison:
                 problem = Problem(f"the folder is missing, with {what}", Location(gone), "fetch the folder again")
                 self.judge.report(FOLDER_MISSING, problem)
 
-    def _size(self, path: str) -> int:
-        facts = self.digests.get(path)
-        return self.found.files[path].size if facts is None else facts.size
-
     def _owner(self, path: str) -> str | None:
         """Return the first path under which the content of a file is listed."""
         facts = self.digests.get(path)
@@ -205,7 +198,8 @@ class _Comparison:
                 self._report_difference(path)
 
     def _report_difference(self, path: str) -> None:
-        expected, size, copied = self.listed[path], self._size(path), self._owner(path)
+        facts, expected, copied = self.digests.get(path), self.listed[path], self._owner(path)
+        size = self.found.files[path].size if facts is None else facts.size
         kind = FILE_CHANGED
         if copied:
             message = f"the content of `{copied}`"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import closing
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -120,7 +120,7 @@ def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:
     """Return the content of a file of at most `most` bytes. Raises `OSError`, or `Refused` for more."""
     data = bytearray()
     with entry.open() as file:
-        while len(data) <= most and (part := file.read(most + 1 - len(data))):
+        while len(data) <= most and (part := file.read(min(_PIECE, most + 1 - len(data)))):
             data += part
     if len(data) > most:
         raise Refused(f"more than {most:,} bytes, the most that is read", hint="split the release")
@@ -156,28 +156,21 @@ def _manifest_of(value: Json, files: Iterable[tuple[str, Any]] | None, judge: Ju
         if not isinstance(entries, dict):
             raise Refused("`files` is missing" if entries is None else "expected an object", "/files")
         files = entries.items()
+    usable: dict[str, ListedFile] = {}
     unusable: set[str] = set()
-    usable = dict(sorted(_usable(files, unusable, judge, path)))
-    return Manifest(head, usable, value, frozenset(unusable))
-
-
-def _usable(
-    files: Iterable[tuple[str, Any]], unusable: set[str], judge: Judge, path: str
-) -> Iterator[tuple[str, ListedFile]]:
-    """Yield the files in a manifest; those with a defect are reported, and their names noted."""
     for name, entry in files:
-        at = Location(path, pointer=pointer("files", name))
+        place = pointer("files", name)
         if fault := fault_of(name):
             unusable.add(name)
-            judge.report(UNSAFE_PATH, Problem(f"`{name}` {fault}", at, _HINT))
+            judge.report(UNSAFE_PATH, Problem(f"`{name}` {fault}", Location(path, pointer=place), _HINT))
             continue
         try:
-            yield name, msgspec.convert(entry, ListedFile)
+            usable[name] = msgspec.convert(entry, ListedFile)
         except msgspec.ValidationError as error:
             unusable.add(name)
-            message, place = _stated(error)
-            at = Location(path, pointer=pointer("files", name) + (place or ""))
-            judge.report(MALFORMED, Problem(message, at, _HINT))
+            message, member = _stated(error)
+            judge.report(MALFORMED, Problem(message, Location(path, pointer=place + (member or "")), _HINT))
+    return Manifest(head, dict(sorted(usable.items())), value, frozenset(unusable))
 
 
 def fault_of(path: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from corpusfmt._version import VERSION
-from corpusfmt.manifest.model import NAME, PROVENANCE, VERIFICATION, ListedFile, Manifest, by_bytes, is_sha256
+from corpusfmt.manifest.model import NAME, PROVENANCE, VERIFICATION, Manifest, by_bytes, is_sha256
 from corpusfmt.model import Json, Report, Verdict
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -40,18 +40,15 @@ def statement(name: str, manifest: Manifest, manifest_sha256: str, predicate: Js
     """Return the statement in the file `name`, about a release and the bytes of its manifest."""
     whole = {
         "_type": STATEMENT,
-        "subject": list(_subjects(manifest.head.tree.sha256, manifest_sha256, manifest.files)),
+        "subject": [
+            _described(TREE, manifest.head.tree.sha256),
+            _described(NAME, manifest_sha256),
+            *(_described(path, manifest.files[path].sha256) for path in by_bytes(manifest.files)),
+        ],
         "predicateType": PREDICATES[name],
         "predicate": predicate,
     }
     return msgspec.json.encode(whole) + b"\n"
-
-
-def _subjects(tree: str, manifest: str, files: Mapping[str, ListedFile]) -> Iterator[Json]:
-    yield _described(TREE, tree)
-    yield _described(NAME, manifest)
-    for path in by_bytes(files):
-        yield _described(path, files[path].sha256)
 
 
 def _described(name: str, sha256: str) -> Json:

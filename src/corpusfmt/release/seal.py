@@ -85,7 +85,9 @@ def seal(
     release = examined.release
     if release is None or examined.report.has_gaps:
         raise _unfinished(examined)
-    sealed = _sealed(examined, release, before)
+    files = _listed(examined, release)
+    head = Head(SCHEMA, tree_of(files.items()), examined.format, examined.version)
+    sealed = Manifest(head, files, _made_of(before, files))
     judge = judge_of(options)
     judge_entries(sealed, release.found.files, release.read, named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
@@ -96,7 +98,9 @@ def seal(
         written = vouchers(release.root, sealed, digest, written, gone, signer)
     for name in gone:
         (root / name).unlink()
-    _publish(root, sealed, written)
+    publish_pieces(root / NAME, _pieces_of(sealed))
+    for name, content in written.items():
+        publish_bytes(root / name, content)
     judge = judge_of(options)
     check_claims(release.root, sealed, judge)
     examined.report.tally.merge(judge.tally)
@@ -107,19 +111,6 @@ def seal(
         "removed": [name for name in gone if name not in written],
     }
     return examined.report
-
-
-def _sealed(examined: Examined, release: Release, before: Manifest | None) -> Manifest:
-    """Return the manifest of a corpus."""
-    files = _listed(examined, release)
-    head = Head(SCHEMA, tree_of(files.items()), examined.format, examined.version)
-    return Manifest(head, files, _made_of(before, files))
-
-
-def _publish(root: Path, sealed: Manifest, written: Mapping[str, bytes]) -> None:
-    publish_pieces(root / NAME, _pieces_of(sealed))
-    for name, content in written.items():
-        publish_bytes(root / name, content)
 
 
 def _pieces_of(sealed: Manifest) -> Iterator[bytes]:

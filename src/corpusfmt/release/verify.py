@@ -6,9 +6,9 @@ import hashlib
 import os
 import threading
 from array import array
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,11 +27,11 @@ from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remot
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
 from corpusfmt.manifest.claims import check_claims, check_folder
-from corpusfmt.manifest.compare import Difference, Listing, compare, listing, report_repeated, to_hash
+from corpusfmt.manifest.compare import Listing, compare, listing, report_repeated, to_hash
 from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
-from corpusfmt.model import Coverage, Json, Report, UsageError
+from corpusfmt.model import Coverage, Report, UsageError
 from corpusfmt.release.signing import Identity, Key, check_signatures, identity_of, key_at
 from corpusfmt.rules import Grading, Judge
 
@@ -65,7 +65,9 @@ def verify(
     """
     started = now()
     limits = limits.begun()
-    root = _root(str(path), follow_links=follow_redirects)
+    root = folder_at(str(path), follow_links=follow_redirects) if is_remote(str(path)) else entry_of(str(path))
+    if root.kind != "directory":
+        raise UsageError(f"{path} is not a folder: name the folder of a release")
     owner = _owner(key, identity, identity_provider, trust_config)
     judge = Judge(RULES, Grading(), version="", path=NAME)
     coverage = Coverage(sampled=quick)
@@ -103,15 +105,6 @@ def _owner(
     return identity_of(identity, provider, trust_config)
 
 
-def _root(path: str, *, follow_links: bool) -> Entry:
-    if is_remote(path):
-        return folder_at(path, follow_links=follow_links)
-    root = entry_of(path)
-    if root.kind != "directory":
-        raise UsageError(f"{path} is not a folder: name the folder of a release")
-    return root
-
-
 def _manifest(root: Entry, named: str | Path | None, judge: Judge) -> Manifest | None:
     if named is not None:
         elsewhere = entry_of(str(named))
@@ -146,7 +139,11 @@ def _verify(
         hashed = known_at(root.url, manifest.head.tree.sha256)
         digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress)
         taken_over = hashed.taken_over
-        found = _without(found, unread)
+        # A store may report only when a file is read that it is missing.
+        if gone := {path for path, why in unread.items() if why.is_missing}:
+            unread = {path: why for path, why in unread.items() if path not in gone}
+            left = {path: entry for path, entry in found.files.items() if path not in gone}
+            found = Listing(left, found.barred, found.is_whole)
     difference = compare(manifest, found, digests, judge)
     report_unread(unread, judge)
     report_repeated(manifest, judge)
@@ -155,19 +152,15 @@ def _verify(
         judge.coverage.skip(".", FILE_ADDED.code, "the store does not list its files")
     report.coverage.shards_seen = 0 if quick else len(manifest.files) - len(unread)
     report.coverage.bytes = sum(facts.size for facts in digests.values())
-    report.results = _results(manifest, difference, unread)
-    if taken_over:
-        report.results["resumed"] = taken_over
-    return found.is_whole
-
-
-def _results(manifest: Manifest, difference: Difference, unread: Mapping[str, Unread]) -> Json:
-    return {
+    report.results = {
         "tree": msgspec.to_builtins(manifest.head.tree),
         "fetch": by_bytes({*difference.to_fetch, *(path for path in unread if path in manifest.files)}),
         "remove": difference.added,
         "rename": difference.renamed,
     }
+    if taken_over:
+        report.results["resumed"] = taken_over
+    return found.is_whole
 
 
 def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
@@ -185,17 +178,6 @@ def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
         return Listing({path: each for path, each in there if each is not None}, {}, is_whole=False)
     files = {path: replace(root.unseen(path), size=each.size) for path, each in manifest.files.items()}
     return Listing(files, {}, is_whole=False)
-
-
-def _without(found: Listing, unread: dict[str, Unread]) -> Listing:
-    """Remove missing files, which a store reports only when they are read."""
-    gone = {path for path, why in unread.items() if why.is_missing}
-    for path in gone:
-        del unread[path]
-    if not gone:
-        return found
-    left = {path: entry for path, entry in found.files.items() if path not in gone}
-    return Listing(left, found.barred, found.is_whole)
 
 
 def _hashed(
@@ -243,27 +225,21 @@ def _hashed(
 
 
 def _facts_of(entry: Entry, stopped: threading.Event) -> FileFacts | Unread:
-    try:
-        return _read(entry, stopped)
-    except OSError as error:
-        return unread_because(error, entry.path)
-
-
-def _read(entry: Entry, stopped: threading.Event) -> FileFacts:
     digest = hashlib.sha256()
     account = Account(entry.path)
-    size = 0
     buffer = memoryview(bytearray(_CHUNK))
-    with entry.open() as file:
-        into = getattr(file, "readinto", None)
-        while not stopped.is_set():
-            part = memoryview(file.read(_CHUNK)) if into is None else buffer[: into(buffer)]
-            if not part:
-                break
-            digest.update(part)
-            size += len(part)
-            account.add(len(part), len(part))
-    return FileFacts(size, digest.hexdigest())
+    try:
+        with entry.open() as file:
+            into = getattr(file, "readinto", None)
+            while not stopped.is_set():
+                part = memoryview(file.read(_CHUNK)) if into is None else buffer[: into(buffer)]
+                if not part:
+                    break
+                digest.update(part)
+                account.add(len(part), len(part))
+    except OSError as error:
+        return unread_because(error, entry.path)
+    return FileFacts(account.read, digest.hexdigest())
 
 
 class _Known(Struct, frozen=True):
@@ -281,9 +257,16 @@ class Hashed:
     def __init__(self, place: Path | None) -> None:
         self._place = place
         self._file: BinaryIO | None = None
-        self._known = {each.path: each for each in _recorded(place)} if place else {}
+        self._known: dict[str, _Known] = {}
         #: The number of files that an earlier run had hashed.
         self.taken_over = 0
+        decode = msgspec.json.Decoder(_Known).decode
+        with suppress(OSError), nullcontext(()) if place is None else place.open("rb") as lines:
+            for line in lines:
+                # The last line may be cut if the run was killed.
+                with suppress(msgspec.MsgspecError):
+                    known = decode(line)
+                    self._known[known.path] = known
 
     def facts(self, entry: Entry) -> FileFacts | None:
         """Return the recorded facts of a file that has not changed since."""
@@ -326,17 +309,3 @@ def known_at(url: str, tree: str) -> Hashed:
     named = url if is_remote(url) else os.path.realpath(url)
     key = hashlib.sha256(f"{named}\0{tree}".encode("utf-8", "surrogateescape")).hexdigest()
     return Hashed(cache / "verify" / f"{key}.jsonl")
-
-
-def _recorded(place: Path) -> list[_Known]:
-    decode = msgspec.json.Decoder(_Known).decode
-    known = []
-    try:
-        with place.open("rb") as file:
-            for line in file:
-                # The last line may be cut if the run was killed.
-                with suppress(msgspec.MsgspecError):
-                    known.append(decode(line))
-    except OSError:
-        return []
-    return known

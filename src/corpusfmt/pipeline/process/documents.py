@@ -58,7 +58,15 @@ class StoredDocument(Struct, array_like=True, gc=False):
 
     def with_lines(self, text: bytes, choice: Sequence[bool | int]) -> StoredDocument:
         """Return the same with `text`, the lines whose `choice` is true."""
-        return StoredDocument(self.headers, choice.count(1), text, self._scores_of(choice), self._notes_of(choice))
+        scores = self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
+        notes = self.notes
+        if notes and (found := self.annotations).lines:
+            lines = {
+                step: {name: list(compress(values, choice)) for name, values in each.items()}
+                for step, each in found.lines.items()
+            }
+            notes = msgspec.json.encode(Notes(found.document, lines))
+        return StoredDocument(self.headers, choice.count(1), text, scores, notes)
 
     def probabilities(self) -> array[float]:
         return array("f", self.scores)
@@ -66,19 +74,6 @@ class StoredDocument(Struct, array_like=True, gc=False):
     @property
     def annotations(self) -> Notes:
         return _decode_notes(self.notes) if self.notes else Notes()
-
-    def _notes_of(self, choice: Sequence[bool | int]) -> bytes:
-        if not self.notes or not (found := self.annotations).lines:
-            return self.notes
-        lines = {
-            step: {name: list(compress(values, choice)) for name, values in each.items()}
-            for step, each in found.lines.items()
-        }
-        return msgspec.json.encode(Notes(found.document, lines))
-
-    def _scores_of(self, choice: Sequence[bool | int]) -> bytes:
-        """Return the scores of the lines whose `choice` is true, if there are scores."""
-        return self.scores and array("f", compress(self.probabilities(), choice)).tobytes()
 
 
 def stored_documents(container: Container, label: str, first: int = 0) -> Iterator[list[StoredDocument]]:
