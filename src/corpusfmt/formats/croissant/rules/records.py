@@ -590,8 +590,9 @@ class _Joined:
             node = self._above[node]
         return node
 
-    def join(self, one: View, other: View) -> None:
-        self._above[self.root(one)] = self.root(other)
+    def join(self, one: View, *others: View) -> None:
+        for other in others:
+            self._above[self.root(other)] = self.root(one)
 
 
 def _with_parent_fields(record_set: RecordSet) -> Iterator[Field]:
@@ -608,26 +609,23 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
     Example: two columns of two CSV files in one record set, without `references`.
     Fix: add `references` from the field that holds the key of the other source.
     """
-    origins = {id(origin): origin for each in record_set.every_field for origin in _origins(each.sources)}
-    if len(origins) < 2:
+    sources = {id(source): source for field in record_set.every_field for source in _origins(field.sources)}
+    if len(sources) < 2:
         return
-    joined = _Joined()
-    if any(not reference.target_views for each in _with_parent_fields(record_set) for reference in each.references):
+    if any(not reference.target_views for field in _with_parent_fields(record_set) for reference in field.references):
         return  # CRO131 reports a dangling reference
-    drawn_from = [origin for origin in origins.values() if isinstance(origin, RecordSet) and origin is not record_set]
-    for each in (each for each_set in (record_set, *drawn_from) for each in _with_parent_fields(each_set)):
-        own = list(_origins(each.sources))
-        if each.record_set is not None and (not own or each.record_set is not record_set):
-            own.append(each.record_set)
-        for target in _origins(each.references):
-            for origin in own:
-                joined.join(origin, target)
+    joined = _Joined()
+    upstream = [source for source in sources.values() if isinstance(source, RecordSet) and source is not record_set]
+    for field in (field for owner in (record_set, *upstream) for field in _with_parent_fields(owner)):
+        own = list(_origins(field.sources))
+        if field.record_set is not None and (not own or field.record_set is not record_set):
+            own.append(field.record_set)
+        for target in _origins(field.references):
+            joined.join(target, *own)
             if isinstance(target, RecordSet):
-                for below in target.every_field:
-                    for origin in _origins(below.sources):
-                        joined.join(origin, target)
-    if len({joined.root(origin) for origin in origins.values()}) > 1:
-        names = [str(origin.node.written_id or origin.label) for origin in origins.values()]
+                joined.join(target, *(source for below in target.every_field for source in _origins(below.sources)))
+    if len({joined.root(source) for source in sources.values()}) > 1:
+        names = [str(source.node.written_id or source.label) for source in sources.values()]
         message = f"{record_set.title}: the sources {_listed(names)} are not joined"
         yield Problem(message, record_set.at, "add `references` from the field that holds the key of the other source")
 
