@@ -13,7 +13,7 @@ from strategies import examples
 from support import run_cli
 
 import corpusfmt
-from corpusfmt.formats.oscar.shuffled import is_shuffled
+from corpusfmt.formats.oscar.layout import is_shuffled
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Report, Severity
 

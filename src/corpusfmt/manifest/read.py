@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterable
-from contextlib import closing
-from itertools import pairwise
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from corpusfmt.formats.general import barred
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer
+from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer, pretty
 from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
 from corpusfmt.manifest.rules import (
     MALFORMED,
@@ -28,10 +25,6 @@ from corpusfmt.rules import Judge
 _Kind = TypeVar("_Kind")
 
 _MOST_BYTES = 64 * 1024 * 1024
-# A larger manifest is read in pieces.
-_LARGE, _PIECE = 256 * 1024, 64 * 1024
-# How its files are written, its last member: what precedes the first one, separates two, and follows the last one.
-_FIRST, _BETWEEN, _LAST = b'\n  "files": {\n', b"\n    },\n", b"\n    }\n  }\n}\n"
 _OUR_SCHEMAS = re.compile(r"corpusfmt-manifest/([1-9][0-9]{0,8})")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f\\]")
 _DRIVE = re.compile(r"[A-Za-z]:")
@@ -49,12 +42,13 @@ class Refused(Exception):
 def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | None:
     """Return a manifest, or None if it cannot be used; its defects are reported at `path`."""
     try:
-        if (found := _in_pieces(entry)) is not None:
-            return _manifest_of(*found, judge, path)
-        value, repeated = object_in(content_of(entry))
+        data = content_of(entry)
+        if (written := _as_written(data)) is not None:
+            return _manifest_of(*written, judge, path)
+        value, repeated = object_in(data)
         for name in repeated:
             judge.report(REPEATED_NAME, Problem(f"`{name}` occurs twice in one object", Location(path), _HINT))
-        return _manifest_of(value, None, judge, path)
+        return _manifest_of(value, value.pop("files", None), judge, path)
     except OSError as error:
         judge.report(*barred(error, Location(path)))
     except Refused as refused:
@@ -64,56 +58,22 @@ def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | No
     return None
 
 
-def _in_pieces(entry: Entry) -> tuple[Json, Iterable[tuple[str, Any]]] | None:
-    """Return a large manifest without its files, and these; None if it has any defect, or another form than `pieces_of` gives."""
-    if not _LARGE < entry.size <= _MOST_BYTES:
+def _as_written(data: bytes) -> tuple[Json, dict[str, ListedFile]] | None:
+    """Return a manifest without its files, and these; None if it is not exactly what `pieces_of` gives, and may have defects."""
+    if sum(map(data.count, SEPARATORS)) > MOST_VALUES:
         return None
-    head: Json | None = None
-    files: list[tuple[str, Any]] = []
-    last, values = "", 0
-    with closing(_texts(entry)) as texts:
-        for text in texts:
-            try:
-                value, repeated = object_in(text)
-            except Refused:
+    try:
+        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        files = msgspec.json.decode(members.pop("files"), type=dict[str, ListedFile])
+        value = {name: msgspec.json.decode(each) for name, each in members.items()}
+        place = 0
+        for piece in pretty({**value, "files": files}):
+            if not data.startswith(piece, place):
                 return None
-            own = value.pop("files")
-            values += sum(map(text.count, SEPARATORS))
-            is_rising = all(one < other for one, other in pairwise([last, *own]))
-            # Other members next to the files are members of the whole only if they precede them.
-            if repeated or values > MOST_VALUES or not is_rising or (head is not None and value):
-                return None
-            head = value if head is None else head
-            last = max(own, default=last)
-            files += own.items()
-    return None if head is None else (head, files)
-
-
-def _texts(entry: Entry) -> Generator[bytes]:
-    """Yield a manifest as JSON texts: one without its files, then objects with some of its files each.
-
-    If it has another form than `pieces_of` gives, one of them is not JSON, or has other members.
-    """
-    opening = b""
-    data = bytearray()
-    size = 0
-    with entry.open() as file:
-        while part := file.read(_PIECE):
-            new = len(data)
-            data += part
-            size += len(part)
-            if not opening and (place := data.find(_FIRST, max(new - len(_FIRST), 0))) >= 0:
-                opening = b'{"files": {'
-                yield bytes(data[:place]) + _FIRST + b"}}"
-                del data[: place + len(_FIRST)]
-            elif opening and (place := data.rfind(_BETWEEN)) >= 0:
-                yield opening + data[:place] + b"}}}"
-                del data[: place + len(_BETWEEN)]
-            elif opening and new > _PIECE:
-                yield b""
-            if size > _MOST_BYTES:
-                yield b""
-    yield opening + data[: -len(_LAST)] + b"}}}" if opening and data.endswith(_LAST) else b""
+            place += len(piece)
+    except (KeyError, msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return (value, files) if place == len(data) else None
 
 
 def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:
@@ -140,8 +100,8 @@ def object_in(data: bytes) -> tuple[Json, tuple[str, ...]]:
     return found.value, found.duplicate_keys
 
 
-def _manifest_of(value: Json, files: Iterable[tuple[str, Any]] | None, judge: Judge, path: str) -> Manifest | None:
-    """Return a manifest from its object; without `files`, they are in it."""
+def _manifest_of(value: Json, files: object, judge: Judge, path: str) -> Manifest | None:
+    """Return a manifest from its object without `files`, and these."""
     schema = value.get("schema")
     if schema != SCHEMA:
         if isinstance(schema, str) and _OUR_SCHEMAS.fullmatch(schema):
@@ -151,21 +111,18 @@ def _manifest_of(value: Json, files: Iterable[tuple[str, Any]] | None, judge: Ju
             return None
         raise Refused("`schema` is missing" if schema is None else f"expected `{SCHEMA}`, found `{schema}`", "/schema")
     head = converted(value, Head)
-    if files is None:
-        entries = value.pop("files", None)
-        if not isinstance(entries, dict):
-            raise Refused("`files` is missing" if entries is None else "expected an object", "/files")
-        files = entries.items()
+    if not isinstance(files, dict):
+        raise Refused("`files` is missing" if files is None else "expected an object", "/files")
     usable: dict[str, ListedFile] = {}
     unusable: set[str] = set()
-    for name, entry in files:
+    for name, entry in files.items():
         place = pointer("files", name)
         if fault := fault_of(name):
             unusable.add(name)
             judge.report(UNSAFE_PATH, Problem(f"`{name}` {fault}", Location(path, pointer=place), _HINT))
             continue
         try:
-            usable[name] = msgspec.convert(entry, ListedFile)
+            usable[name] = entry if isinstance(entry, ListedFile) else msgspec.convert(entry, ListedFile)
         except msgspec.ValidationError as error:
             unusable.add(name)
             message, member = _stated(error)

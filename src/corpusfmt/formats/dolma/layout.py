@@ -281,22 +281,19 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         return Plan(VERSION, [Shard(0, entry.path, {ATTRIBUTES: entry})], judge.tally, judge.coverage)
     wanted, entries = _entries(entry)
     tree = _sorted_out(entries, judge, wanted)
-    pairs = _only(wanted, _paired(tree))
     for _, _, neither in tree.neither:
         # A plain .json file is as likely a configuration or a description.
         if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
             message, hint = "outside `documents` and `attributes`: not read", "move the file, or validate it alone"
             judge.report(FILE_OUTSIDE_LAYOUT, Problem(message, Location(neither.path), hint))
-    for missing in pairs.missing:
-        judge.report(ATTRIBUTE_FILE_MISSING, missing)
-    _report_orphans(pairs.orphans, judge)
+    shards = _paired(tree, wanted, judge)
     for path in tree.empty_sets:
         message, hint = "the attribute set has no attributes files", "run the tagger again, or delete the folder"
         judge.report(ATTRIBUTE_SET_EMPTY, Problem(message, Location(path), hint))
-    if not pairs.shards:
+    if not shards:
         hint = "pass the folder that contains `documents`, or a documents file"
         judge.report(NO_DOCUMENTS, Problem("no documents file found", Location("."), hint))
-    return Plan(VERSION, pairs.shards, judge.tally, judge.coverage)
+    return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 
 def _entries(entry: Entry) -> tuple[_Wanted, Iterator[tuple[str, Entry]]]:
@@ -413,59 +410,48 @@ def _is_ours(path: str) -> bool:
     return "/" not in path and (path.startswith(_OURS_PREFIXES) or is_root_file(path))
 
 
-class _Pairs(Struct, frozen=True):
-    shards: Sequence[Shard]
-    missing: Sequence[Problem]
-    orphans: Sequence[Placed]
-
-
-def _paired(tree: _Tree) -> _Pairs:
-    """Pair attributes with documents by path, and report files without a partner as missing or orphaned."""
+def _paired(tree: _Tree, wanted: _Wanted, judge: Judge) -> list[Shard]:
+    """Pair attributes with documents by path; return the wanted shards, and report their files without a partner."""
     documents = tree.documents
-    if not tree.attributes:
-        return _Pairs([_shard(index, each, {}) for index, each in enumerate(documents)], (), ())
     places = {(each.base, each.rest): index for index, each in enumerate(documents)}
+    sets: list[dict[str, Entry]] = [{} for _ in documents]
     set_names: defaultdict[str, set[str]] = defaultdict(set)
     unpaired: list[Placed] = []
-    sets: defaultdict[int, dict[str, Entry]] = defaultdict(dict)
     for attributes in tree.attributes:
-        split = _set_and_index(attributes, places)
-        if split is None:
-            unpaired.append(attributes)
+        steps = attributes.rest.split("/")
+        # The name of a set may be nested: its shortest reading wins.
+        for cut in range(1, len(steps)):
+            index = places.get((attributes.base, "/".join(steps[cut:])))
+            if index is not None:
+                name = "/".join(steps[:cut])
+                sets[index][name] = attributes.entry
+                set_names[attributes.base].add(name)
+                break
         else:
-            set_name, index = split
-            set_names[attributes.base].add(set_name)
-            sets[index][set_name] = attributes.entry
-    shards = [_shard(index, each, sets.pop(index, {})) for index, each in enumerate(documents)]
-    missing, orphans = _unmatched(documents, shards, set_names, unpaired)
-    return _Pairs(shards, missing, orphans)
+            unpaired.append(attributes)
+    instead, orphans = _misplaced(documents, sets, set_names, unpaired)
+    shards: list[Shard] = []
+    for index, (document, own) in enumerate(zip(documents, sets, strict=True)):
+        files = {DOCUMENTS: document.entry} | {f"{ATTRIBUTES}/{name}": own[name] for name in sorted(own)}
+        if not any(wanted(file.path) for file in files.values()):
+            continue
+        shards.append(Shard(len(shards), document.entry.path, files, corpus=document.base))
+        strays = instead.get(index, {})
+        for name in sorted((set_names.get(document.base, set()) - own.keys()) | strays.keys()):
+            message = f"no attributes at `{_attributes_path(document, name)}`"
+            hint = f"move `{strays[name].path}` there" if name in strays else f"run the tagger of `{name}` on it"
+            judge.report(ATTRIBUTE_FILE_MISSING, Problem(message, Location(document.entry.path), hint))
+    _report_orphans([orphan for orphan in orphans if wanted(orphan.entry.path)], judge)
+    return shards
 
 
-def _set_and_index(attributes: Placed, places: Mapping[tuple[str, str], int]) -> tuple[str, int] | None:
-    """Split a path below `attributes` into set and documents: the set's name may be nested, its shortest reading wins."""
-    parts = attributes.rest.split("/")
-    for cut in range(1, len(parts)):
-        index = places.get((attributes.base, "/".join(parts[cut:])))
-        if index is not None:
-            return "/".join(parts[:cut]), index
-    return None
-
-
-def _shard(index: int, documents: Placed, sets: dict[str, Entry]) -> Shard:
-    return Shard(index, documents.entry.path, _files(documents.entry, sets), corpus=documents.base)
-
-
-def _files(documents: Entry, sets: dict[str, Entry]) -> dict[str, Entry]:
-    return {DOCUMENTS: documents} | {f"{ATTRIBUTES}/{name}": sets[name] for name in sorted(sets)}
-
-
-def _sets(shard: Shard) -> set[str]:
-    return {role.removeprefix(f"{ATTRIBUTES}/") for role in shard.files if role != DOCUMENTS}
-
-
-def _unmatched(
-    documents: Sequence[Placed], shards: Sequence[Shard], set_names: dict[str, set[str]], unpaired: Sequence[Placed]
-) -> tuple[list[Problem], list[Placed]]:
+def _misplaced(
+    documents: Sequence[Placed],
+    sets: Sequence[Mapping[str, Entry]],
+    set_names: Mapping[str, set[str]],
+    unpaired: Sequence[Placed],
+) -> tuple[Mapping[int, dict[str, Entry]], list[Placed]]:
+    """Return attributes files that are probably misplaced, by the index of their documents and by set, and all others."""
     by_stem: dict[str, list[int]] = {_stem(stray.rest): [] for stray in unpaired}
     for index, each in enumerate(documents if unpaired else ()):
         if (stem := _stem(each.rest)) in by_stem:
@@ -473,26 +459,19 @@ def _unmatched(
     orphans = []
     instead: defaultdict[int, dict[str, Entry]] = defaultdict(dict)
     for stray in unpaired:
-        set_name = _probable_set(stray, set_names)
+        known = [name for name in set_names.get(stray.base, ()) if stray.rest.startswith(f"{name}/")]
+        name = max(known, key=len) if known else stray.rest.rpartition("/")[0].partition("/")[0]
         likely = [
             index
             for index in by_stem[_stem(stray.rest)]
-            if set_name not in instead.get(index, ()) and set_name not in _sets(shards[index])
+            if name not in instead.get(index, ()) and name not in sets[index]
         ]
         if likely:
             closest = max(likely, key=lambda index: _common_tail(documents[index].rest, stray.rest))
-            instead[closest][set_name] = stray.entry
+            instead[closest][name] = stray.entry
         else:
             orphans.append(stray)
-    missing = []
-    for index, (each, shard) in enumerate(zip(documents, shards, strict=True)):
-        strays = instead.get(index, {})
-        lacking = set_names.get(each.base, set()) - _sets(shard)
-        for name in sorted(lacking | strays.keys()):
-            message = f"no attributes at `{_attributes_path(each, name)}`"
-            hint = f"move `{strays[name].path}` there" if name in strays else f"run the tagger of `{name}` on it"
-            missing.append(Problem(message, Location(each.entry.path), hint))
-    return missing, orphans
+    return instead, orphans
 
 
 def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
@@ -519,11 +498,6 @@ def _report_orphans(orphans: Sequence[Placed], judge: Judge) -> None:
         judge.report(ATTRIBUTE_FILE_ORPHAN, Problem(message, Location(orphan.entry.path), hint))
 
 
-def _probable_set(stray: Placed, set_names: dict[str, set[str]]) -> str:
-    known = [name for name in set_names.get(stray.base, ()) if stray.rest.startswith(f"{name}/")]
-    return max(known, key=len) if known else stray.rest.rpartition("/")[0].partition("/")[0]
-
-
 def _stem(path: str) -> str:
     name = path.rpartition("/")[2]
     suffixes = [suffix for suffix in (*_DATA_SUFFIXES, *_UNUSUAL_SUFFIXES) if name.endswith(suffix)]
@@ -542,15 +516,3 @@ def _common_tail(one: str, other: str) -> int:
 def _attributes_path(document: Placed, set_name: str) -> str:
     """Return where the attributes of a documents file belong, below the folder that contains both trees."""
     return "/".join(part for part in (document.base, ATTRIBUTES, set_name or "<set>", document.rest) if part)
-
-
-def _only(wanted: _Wanted, pairs: _Pairs) -> _Pairs:
-    if wanted is _everything:
-        return pairs
-    shards = [shard for shard in pairs.shards if any(wanted(file.path) for file in shard.files.values())]
-    names = {shard.name for shard in shards}
-    return _Pairs(
-        [replace(shard, index=index) for index, shard in enumerate(shards)],
-        [missing for missing in pairs.missing if missing.at.path in names],
-        [orphan for orphan in pairs.orphans if wanted(orphan.entry.path)],
-    )

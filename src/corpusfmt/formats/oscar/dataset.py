@@ -7,7 +7,6 @@ anything is reported, so a collision never becomes a finding. Candidates come in
 from __future__ import annotations
 
 import mmap
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -69,8 +68,9 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
         if any(shard.payload.compared for shard in shards):
             judge.coverage.gap(".", "OSC111", "no scratch folder to compare lines in")
         return
-    few = _write_few(facts, shards, scratch)
-    languages = array("l")
+    _write_few(facts, shards, scratch)
+    few = {each.shard: each for each in facts}
+    languages = []
     folders: dict[tuple[str, int], Path] = {}
     for shard in shards:
         part: Part = shard.payload
@@ -109,31 +109,16 @@ def _judge_variants(shards: Sequence[Shard], scratch: Path, judge: Judge, option
             judge.report(NOT_IN_ORIGINAL, Problem(message, at, hint, count=counts[shard]))
 
 
-class _Few(Struct):
-    """The record ids of small shards; `places` has for each shard where they are, or -1."""
-
-    facts: Sequence[FewRecords]
-    places: array[int]
-
-    def of(self, shard: int) -> FewRecords | None:
-        """Return the record ids of a shard, if it is a small one."""
-        place = self.places[shard]
-        return None if place < 0 else self.facts[place]
-
-
-def _write_few(facts: Sequence[FewRecords], shards: Sequence[Shard], scratch: Path) -> _Few:
+def _write_few(facts: Iterable[FewRecords], shards: Sequence[Shard], scratch: Path) -> None:
     """Write the record ids of small shards next to those of others, all of a release at once."""
-    few = _Few(facts, array("l", [-1]) * len(shards))
     writers: dict[int, KeyWriter] = {}
-    for place, each in enumerate(facts):
-        few.places[each.shard] = place
+    for each in facts:
         part = shards[each.shard].payload
         if part.release_index not in writers:
             writers[part.release_index] = KeyWriter(record_folder(scratch, part), each.shard)
         writers[part.release_index].add_few(each)
     for writer in writers.values():
         writer.close()
-    return few
 
 
 def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
@@ -279,7 +264,9 @@ def _judge_records(
 class _Suspicious:
     """Tests whether places with equal record ids are suspicious: in the same language, or with different headers."""
 
-    def __init__(self, scratch: Path, shards: Sequence[Shard], languages: Sequence[int], few: _Few) -> None:
+    def __init__(
+        self, scratch: Path, shards: Sequence[Shard], languages: Sequence[int], few: Mapping[int, FewRecords]
+    ) -> None:
         self._scratch = scratch
         self._shards = shards
         self._languages = languages
@@ -293,7 +280,7 @@ class _Suspicious:
         return len({self._fingerprint(shard, row) for shard, row in group}) > 1
 
     def _fingerprint(self, shard: int, row: int) -> int:
-        if few := self._few.of(shard):
+        if few := self._few.get(shard):
             return memoryview(few.headers).cast("Q")[row]
         if shard not in self._fingerprints:
             path = fingerprint_file(self._scratch, self._shards[shard].payload, shard)

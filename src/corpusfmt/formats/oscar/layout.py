@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nlargest
 from itertools import chain, groupby
 from operator import attrgetter
 
@@ -18,21 +20,52 @@ from corpusfmt.formats.oscar.layout_rules import (
     NOT_IN_ORIGINAL,
     STRAY_ENTRY,
     DirectoryName,
+    FileName,
     Language,
     Pairing,
     each_once,
 )
-from corpusfmt.formats.oscar.parts import Listing, Part, checksum_code, is_original, original_of, parse_name, role_of
-from corpusfmt.formats.oscar.ruleset import RULES
-from corpusfmt.formats.oscar.shuffled import LINES_AS_DOCUMENTS, is_shuffled
-from corpusfmt.formats.oscar.slots import Slots, judge_beside
-from corpusfmt.formats.oscar.survey import Folder, Survey, codes_in, look
+from corpusfmt.formats.oscar.parts import (
+    DataName,
+    Listing,
+    Part,
+    Role,
+    checksum_code,
+    is_original,
+    original_of,
+    parse_name,
+    role_of,
+)
+from corpusfmt.formats.oscar.ruleset import RULES, TEXT
+from corpusfmt.formats.oscar.survey import LOOKS_LIKE_DATA, UNFINISHED, Folder, Survey, codes_in, look
+from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.sniff import main_file, rows_have
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import Coverage, Location, Problem, Tally
+from corpusfmt.io.streams import Chunks, StreamFault
+from corpusfmt.model import Coverage, Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
 
 _LIST_HEAD = 64 * 1024
+# A text without a blank line in this many bytes counts as having none, and a release if this many of its largest texts do.
+_FAR = 8 * 1024 * 1024
+_MOST_TEXTS = 64
+_BLANK_LINE = re.compile(rb"\n[ \t\r]*\n")
+
+
+LINES_AS_DOCUMENTS = RULES.finding(
+    "OSC110",
+    "lines-as-documents",
+    """No text of a 1.0 release has a blank line, so each line is read as a document.
+
+    Why: 1.0 was published twice, as documents separated by blank lines and as shuffled lines. A text of one document has no
+    blank line either, so all texts of a release are read the same way: as documents if any of them has a blank line.
+    Example: a shuffled release; a single text with one document, checked alone.
+    Fix: no action is needed for shuffled lines; otherwise pass the whole release, or end documents with a blank line.
+    """,
+    severity=Severity.INFO,
+    grades={"1.1": None},
+    spec=TEXT,
+)
 
 
 def detect(entry: Entry) -> Detection | None:
@@ -130,7 +163,7 @@ class _Planner:
         for child in survey.unreadable:
             report_barred(child, judge)
         for child in survey.beside:
-            judge_beside(judge, child, self._version)
+            _judge_beside(judge, child, self._version)
         odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
         if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
             hint = "pass the folder that contains directories such as `af/` and `de/`"
@@ -255,3 +288,128 @@ def _absence_is_reported(name: str, language: Language, judge: Judge) -> bool:
     if number is not None and judge.fired("OSC107") and not is_part:
         return number < max(language.numbers, default=0)
     return judge.fired("OSC401") and is_part
+
+
+def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
+    """Check an entry next to language directories, or a single file."""
+    at = Location(entry.path)
+    if entry.name == UNFINISHED:
+        _report_stray(judge, entry)
+    elif report_barred(entry, judge) or is_root_file(entry.name):
+        return
+    elif parse_name(entry.name) or LOOKS_LIKE_DATA.fullmatch(entry.name):
+        judge.check(FileName(at, entry.name, "LL", None, None, version))
+    else:
+        _report_stray(judge, entry)
+
+
+def _report_stray(judge: Judge, entry: Entry) -> None:
+    at = Location(entry.path)
+    if entry.name == UNFINISHED:
+        message = f"`{UNFINISHED}` is the state of an unfinished run of corpusfmt"
+        problem = Problem(message, at, "finish the run, or remove the folder", minor=True)
+    elif entry.kind == "directory":
+        message = f"the language directory contains the directory `{entry.name}`"
+        problem = Problem(message, at, "move the directory out of the release")
+    else:
+        problem = Problem(
+            f"`{entry.name}` is not part of a release", at, "move the file out of the release", minor=True
+        )
+    judge.report(STRAY_ENTRY, problem)
+
+
+class Slots:
+    """The entries of a language directory: parts, the checksum list, and stray entries."""
+
+    def __init__(self, folder: Folder, version: str, judge: Judge) -> None:
+        self._folder = folder
+        self._version = version
+        self._judge = judge
+        #: The parts of each role by number, None for a single file.
+        self.parts: dict[Role, dict[int | None, Entry]] = {"text": {}, "metadata": {}}
+        self._odd: list[tuple[Entry, str]] = []
+        self._singles: list[Entry] = []
+        self._blocked = False
+        self.checksums: Entry | None = None
+        # Files with the right prefix first: they take precedence over misnamed ones.
+        for entry in sorted(folder.entries, key=self._is_foreign):
+            self._sort(entry)
+        for role, parts in self.parts.items():
+            self.parts[role] = dict(sorted(parts.items(), key=lambda part: -1 if part[0] is None else part[0]))
+
+    def _is_foreign(self, entry: Entry) -> bool:
+        return not entry.name.startswith(self._folder.code + "_") and not entry.name.startswith(self._folder.code + ".")
+
+    def _sort(self, entry: Entry) -> None:
+        parsed, list_code = parse_name(entry.name), checksum_code(entry.name)
+        code = parsed.code if parsed else list_code
+        if entry.kind == "directory":
+            self._blocked = self._blocked or (parsed is not None and parsed.role == "text")
+            _report_stray(self._judge, entry)
+            return
+        if list_code is not None and self.checksums is None:
+            self.checksums = entry
+        if code is None and not LOOKS_LIKE_DATA.fullmatch(entry.name):
+            self._judge_other(entry)
+            return
+        at = Location(entry.path)
+        self._judge.check(FileName(at, entry.name, self._folder.code, code, parsed, self._version))
+        if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
+            self._place(entry, parsed)
+        elif entry is not self.checksums:
+            report_barred(entry, self._judge)
+
+    def _judge_other(self, entry: Entry) -> None:
+        if report_barred(entry, self._judge):
+            return
+        if self._folder.path or not is_root_file(entry.name):
+            _report_stray(self._judge, entry)
+
+    def _place(self, entry: Entry, parsed: DataName) -> None:
+        if not parsed.canonical_digits and parsed.digits is not None:
+            self._odd.append((entry, parsed.digits))
+        if parsed.number is None:
+            self._singles.append(entry)
+        if self.parts[parsed.role].setdefault(parsed.number, entry) is not entry:
+            report_barred(entry, self._judge)
+
+    def language(self) -> Language:
+        texts, metadata = self.parts["text"], self.parts["metadata"]
+        return Language(
+            self._folder.code, texts, metadata, self._folder.at, self._odd, self._singles, blocked=self._blocked
+        )
+
+
+def is_shuffled(texts: Iterable[Entry]) -> bool:
+    """Return whether the lines of a release are documents; unreadable texts do not count."""
+    shuffled = False
+    for text in nlargest(_MOST_TEXTS, texts, key=lambda text: text.size):
+        has_blank_line = _has_blank_line(text)
+        if has_blank_line:
+            return False
+        shuffled = shuffled or has_blank_line is False
+    return shuffled
+
+
+def _has_blank_line(text: Entry) -> bool | None:
+    """Return whether a text has a blank line; None for an empty or truncated text."""
+    size = 0
+    before = b"\n"
+    try:
+        with text.open() as file:
+            for chunk in Chunks(file, "gzip"):
+                data = before + chunk
+                if _BLANK_LINE.search(data):
+                    return True
+                size += len(chunk)
+                if size >= _FAR:
+                    return False
+                # Blanks are not carried over: there may be megabytes of them.
+                last = data.rfind(b"\n")
+                before = b"" if last < 0 or data[last:].strip(b"\n \t\r") else b"\n"
+    except OSError:
+        return None
+    except StreamFault as fault:
+        if fault.is_broken:
+            return None
+    return False if size else None

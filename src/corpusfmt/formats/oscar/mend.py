@@ -16,10 +16,9 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Mend
 from corpusfmt.formats.oscar.checksums import parsed_line
-from corpusfmt.formats.oscar.layout import version_of
+from corpusfmt.formats.oscar.layout import Slots, version_of
 from corpusfmt.formats.oscar.layout_rules import Language
 from corpusfmt.formats.oscar.ruleset import RULES
-from corpusfmt.formats.oscar.slots import Slots
 from corpusfmt.formats.oscar.survey import LEFTOVER, LOOKS_LIKE_DATA, Folder, look
 from corpusfmt.formats.oscar.text import NO_FINAL_NEWLINE
 from corpusfmt.io.endings import compressed_with_newline, open_line

@@ -1,4 +1,4 @@
-"""A large manifest is read in pieces: it and its defects are those that it has as a whole."""
+"""A manifest that is exactly as it was written has no defects of form, and is read at once."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ PARTS = [
 ]  # fmt: skip
 
 
-def found_in(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> tuple[Found, list[Finding]]:
-    monkeypatch.setattr(read, "_LARGE", large)
+def found_in(path: Path) -> tuple[Found, list[Finding]]:
     judge = Judge(RULES, Grading(), version="", path=".", cap=99)
     found = read.read_manifest(entry_of(str(path)), judge)
     if found is None:
@@ -48,7 +47,7 @@ def found_in(path: Path, large: int, monkeypatch: pytest.MonkeyPatch) -> tuple[F
     st.lists(st.tuples(st.integers(0), st.integers(0, 9), st.sampled_from(PARTS)), max_size=2),
     st.booleans(),
 )
-def test_a_manifest_in_pieces_is_the_same(
+def test_a_manifest_that_is_as_written_is_read_at_once(
     tmp_path_factory: pytest.TempPathFactory,
     files: dict[str, ListedFile],
     made_of: Json,
@@ -64,8 +63,8 @@ def test_a_manifest_in_pieces_is_the_same(
         data = data[:at] + added + data[at + removed :]
     path = tmp_path_factory.getbasetemp() / "m.json"
     path.write_bytes(data)
+    found = found_in(path)
+    assert changes or read._as_written(data) is not None
     with pytest.MonkeyPatch.context() as monkeypatch:
-        monkeypatch.setattr(read, "_PIECE", 300)
-        assert found_in(path, 1 << 30, monkeypatch) == found_in(path, 0, monkeypatch)
-        if files and is_sorted and not changes:
-            assert read._in_pieces(entry_of(str(path))) is not None
+        monkeypatch.setattr(read, "_as_written", lambda _: None)
+        assert found_in(path) == found
