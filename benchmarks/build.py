@@ -85,7 +85,7 @@ def build(backend: BackendChoice, *files: str) -> dict[str, float]:
     from corpusfmt.engine.stages import Stages
     from corpusfmt.langid import Classifier
     from corpusfmt.pipeline import run
-    from corpusfmt.pipeline.seal.files import seal
+    from corpusfmt.pipeline.seal import seal
 
     clock = Clock()
     run_stage = Stages.stream

@@ -65,7 +65,7 @@ POINTS = [
     "1/2:corpusfmt.engine.stages:publish_bytes:2",
     "2/2:corpusfmt.formats.parts:publish_all:1",
     "2/2:corpusfmt.conversion.repeats:KeyWriter.close:1",
-    "finish:corpusfmt.conversion.direct:write_repeats:2",
+    "finish:corpusfmt.conversion.tasks:write_repeats:2",
     "finish:corpusfmt.engine.stages:publish_bytes:1",
 ]
 

@@ -25,6 +25,7 @@ from corpusfmt.rules import Judge
 _Kind = TypeVar("_Kind")
 
 _MOST_BYTES = 64 * 1024 * 1024
+_PIECE = 64 * 1024
 _OUR_SCHEMAS = re.compile(r"corpusfmt-manifest/([1-9][0-9]{0,8})")
 _NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f\\]")
 _DRIVE = re.compile(r"[A-Za-z]:")

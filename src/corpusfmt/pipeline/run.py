@@ -38,10 +38,7 @@ from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report
 from corpusfmt.pipeline.intake.take import Intake, Scratch
 from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.recipe import load_recipe
-from corpusfmt.pipeline.seal.files import seal
-from corpusfmt.pipeline.seal.finished import report_of_finished
-from corpusfmt.pipeline.seal.manifest import fates, made
-from corpusfmt.pipeline.seal.summary import built, statistics
+from corpusfmt.pipeline.seal import built, fates, made, report_of_finished, seal, statistics
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
 

@@ -34,7 +34,7 @@ from corpusfmt.pipeline.package.divide import Divided, DivideTask, Span, divide,
 from corpusfmt.pipeline.package.variants import Variant, variants
 from corpusfmt.pipeline.package.write import Packaged, PackageTask, joined, package
 from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.pipeline.seal.files import unseal
+from corpusfmt.pipeline.seal import unseal
 
 T = TypeVar("T")
 StageName = Literal["process", "compact", "dedup", "divide", "package"]

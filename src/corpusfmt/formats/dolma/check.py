@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
+from pathlib import Path
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.dolma.alignment import Difference, other_count, other_id, other_source
 from corpusfmt.formats.dolma.blocklist import BLOCKLISTED_DOCUMENT, Blocklist, key_of, load_blocklist
-from corpusfmt.formats.dolma.glance import UNCLEAR, agree
+from corpusfmt.formats.dolma.glance import UNCLEAR, Values, agree, keys_of
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
@@ -24,13 +28,13 @@ from corpusfmt.formats.dolma.rowfiles import (
 from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.dolma.unique import DocumentKeys, judge_documents
 from corpusfmt.formats.general import within_limits
+from corpusfmt.formats.whole import Key, UniqueKeys, hash_of_bytes, judge_repeated, lines_at
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.looking import Looked
-from corpusfmt.io.text import pointer
-from corpusfmt.model import Json, Location, Problem, Severity
-from corpusfmt.rules import Judge
+from corpusfmt.io.text import json_object, pointer
+from corpusfmt.model import FindingType, Json, Location, Problem, Severity
+from corpusfmt.rules import Grading, Judge
 
 EMPTY_FILE = RULES.finding(
     "DOL104",
@@ -235,3 +239,73 @@ def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOpt
     # A file of attributes without documents is the only shard of its plan.
     if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards[:1]):
         judge_documents(plan.shards, facts, options.scratch, judge, options)
+
+
+DUPLICATE_DOCUMENT_ID = RULES.finding(
+    "DOL313",
+    "duplicate-document-id",
+    """Two documents of the dataset have the same source and the same id.
+
+    Why: neither can be traced, blocked or paired with attributes by its id; loaders that require unique keys fail.
+    Example: a shard that was copied under another name; an id that is the digest of the text.
+    Fix: drop one of the documents here and in every attribute set, or give it a unique id.
+    """,
+    spec="dolma-data-format#id-field",
+)
+
+
+class DocumentKeys(UniqueKeys):
+    """Writes the hashes of (source, id) of the documents of one shard."""
+
+    def add(self, columns: Columns) -> None:
+        """Take the keys of consecutive rows; a row without an id has none."""
+        if self._writer is None:
+            return
+        if not isinstance(columns.kept, Values):  # all have an id
+            self._writer.extend(keys_of(columns.kept), columns.first_row)
+            return
+        keys = zip(columns.values.sources, columns.values.ids, strict=True)
+        if None not in columns.values.ids:
+            hashes = [hash_of_bytes(f"{source or ''}\t{document_id}".encode()) for source, document_id in keys]
+            self._writer.extend(hashes, columns.first_row)
+            return
+        for row, (source, document_id) in enumerate(keys, columns.first_row):
+            if document_id is not None:
+                self._writer.add(hash_of_bytes(key_of(source, document_id).encode()), row)
+
+
+def judge_documents(
+    shards: Sequence[Shard], few: Iterable[FewKeys], scratch: Path, judge: Judge, options: CheckOptions
+) -> None:
+    """Judge whether each (source, id) occurs once."""
+    judge_repeated(shards, few, scratch, partial(_keys_at, options), judge, _repetition)
+
+
+def _repetition(at: Location, key: Key, first: Location) -> tuple[FindingType, Problem]:
+    hint = "drop one of the two, here and in every attribute set, or give it a unique id"
+    return DUPLICATE_DOCUMENT_ID, Problem(f"source `{key[0]}`, id `{at.record}`: also at {first}", at, hint)
+
+
+class _Identity(Struct):
+    id: str
+    source: str | None = None
+
+
+_decode_identity = msgspec.json.Decoder(_Identity).decode
+
+
+def _keys_at(options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:
+    """Yield the keys of the documents in some rows. The check has already reported the faults of the file."""
+    unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
+    for row, line in lines_at(DolmaFile(shard.files[DOCUMENTS], unheard, options).blocks(), rows):
+        identity = _identity_on(line)
+        if identity is not None:
+            yield row, (identity.source if isinstance(identity.source, str) else "", identity.id)
+
+
+def _identity_on(line: bytes) -> _Identity | None:
+    try:
+        return _decode_identity(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        row = json_object(line)
+        return _Identity(row["id"], row.get("source")) if row is not None else None
