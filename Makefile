@@ -73,9 +73,9 @@ KILLS ?= 200
 kills: $(VENV)/.develops
 	CORPUSFMT_DEEP=1 CORPUSFMT_RANDOM_KILLS=$(KILLS) CORPUSFMT_RAY=$(addsuffix /bin/python,$(abspath $(dir $(wildcard $(RAY)/.installed)))) $(BIN)/python -m pytest -n auto tests/runs/test_kills.py
 
-## Divide the validation of every fixture into 1, 2, 3 and 7 parts, and join them.
+## Divide the validation of every fixture into parts and join them; keep its results and use them again.
 parts-test: $(VENV)/.develops
-	CORPUSFMT_PARTS=1 $(BIN)/python -m pytest -n auto tests/shards
+	CORPUSFMT_PARTS=1 $(BIN)/python -m pytest -n auto tests/shards -k "any_order or every_output"
 
 ## Test properties with PROPERTIES times as many examples as `make test`, and others every time, from the seed that is printed.
 PROPERTIES ?= 10
@@ -90,7 +90,7 @@ $(MLCROISSANT)/.installed: locks/mlcroissant.txt
 	@touch $@
 
 mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
-	CORPUSFMT_DEEP=1 CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto tests/description/test_mlcroissant.py tests/croissant/test_fix.py tests/documentation/test_elsewhere.py
+	CORPUSFMT_DEEP=1 CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto -k "mlcroissant or elsewhere" tests/description/test_mlcroissant.py tests/croissant/test_fix.py tests/documentation/test_elsewhere.py
 
 ## Load what `build` and `convert` write with `datasets`, in its own environment, and compare the rows; and check that the
 ## profile `hub` says of generated folders what `datasets` does with them.

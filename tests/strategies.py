@@ -13,8 +13,8 @@ MORE = int(os.environ.get("CORPUSFMT_PROPERTIES", "0"))
 
 
 def examples(number: int) -> settings:
-    """Return the settings of a test that needs so many examples, of which `make test` tries half."""
-    return settings(max_examples=number * (MORE or 1) if MORE or DEEP else number // 2)
+    """Return the settings of a test that needs so many examples, of which `make test` tries a third."""
+    return settings(max_examples=number * (MORE or 1) if MORE or DEEP else number // 3)
 
 
 # What ends a line, what looks as if it did, what takes several bytes, and what is cut in the middle.

@@ -1,4 +1,4 @@
-"""A little of `make fuzz`: the same cases, a hundred of them, and in `make deep` another hundred, and the program that runs them by the thousand."""
+"""A little of `make fuzz`: fifty of its cases, and in `make deep` the program that runs them by the thousand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fuzz.cases import Case, case_of, described, run_case
 from fuzz.jsontext import dump, parse
 from fuzz.mutate import Pool, pool_of
 from fuzz.seeds import Seed, seeds
-from support import REPOSITORY, every
+from support import REPOSITORY
 
 _CHUNK = 25
 _SEED = 3
@@ -25,7 +25,7 @@ def corpus() -> tuple[list[Seed], Pool]:
     return found, pool_of(found)
 
 
-@pytest.mark.parametrize("chunk", every(2, range(8)))
+@pytest.mark.parametrize("chunk", range(2))
 def test_nothing_breaks_a_promise(chunk: int, corpus: tuple[list[Seed], Pool], tmp_path: Path) -> None:
     for number in range(chunk * _CHUNK, (chunk + 1) * _CHUNK):
         case = case_of(*corpus, _SEED, number)

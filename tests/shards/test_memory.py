@@ -70,6 +70,7 @@ def oscar(root: Path, number: int) -> None:
             checksums.write(f"{sha256(packed).hexdigest()}  {name}\n")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("make", "most"), [(dolma, 1_500), (dolma_with_attributes, 3_000), (oscar, 3_000)])
 def test_a_shard_takes_little_memory(make: Callable[[Path, int], None], most: int, tmp_path: Path) -> None:
     def peak(number: int) -> int:
