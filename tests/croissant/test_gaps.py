@@ -413,7 +413,7 @@ def test_every_process_gives_the_same_reasons(tmp_path: Path) -> None:
     drawn = [{**field(f"of_{name}", "x", None), "@id": f"s/{name}", "source": {"@id": f"r/{name}"}} for name in names]
     path = write(tmp_path, [], nowhere, record_set(*drawn, name="s"))
     said = set()
-    for seed in "1234":
+    for seed in "12":
         done = run_cli("validate", path, "--data", env={**os.environ, "PYTHONHASHSEED": seed})
         assert b"the source is not a file, file set or field" in done.stdout
         said.add(done.stdout)

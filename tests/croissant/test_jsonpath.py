@@ -138,6 +138,7 @@ def test_a_filter_of_too_many_values_is_not_followed() -> None:
     assert select([{}] * 700_000, steps) is None
 
 
+@pytest.mark.deep
 def test_a_path_that_multiplies_is_not_followed() -> None:
     nested: Any = 1
     for _ in range(60):

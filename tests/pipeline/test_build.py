@@ -422,9 +422,9 @@ def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("number", "status", "said"), [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"terminated")]
+    ("number", "status", "said", "to_all"),
+    [(signal.SIGINT, 130, b"interrupted", True), (signal.SIGTERM, 143, b"terminated", False)],
 )
-@pytest.mark.parametrize("to_all", [True, False])
 def test_interrupted_cleanly(tmp_path: Path, number: signal.Signals, status: int, said: bytes, to_all: bool) -> None:
     out, wet = tmp_path / "out", tmp_path / "wet"
     for name in range(12):
