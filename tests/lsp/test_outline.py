@@ -7,9 +7,8 @@ import json
 import pytest
 
 from corpusfmt._resources import resource
-from corpusfmt.lsp.assist import Schema, complete, definition, references, show
-from corpusfmt.lsp.outline import outline, place_at, values
-from corpusfmt.lsp.positions import Encoding, Positions
+from corpusfmt.lsp.assist import Schema, complete, definition, outline, place_at, references, show, values
+from corpusfmt.lsp.server import Encoding, Positions
 
 SCHEMA = Schema(
     {

@@ -339,11 +339,14 @@ def test_after_a_bug_the_next_change_is_checked(monkeypatch: pytest.MonkeyPatch)
     async def scene() -> None:
         server, said, published = Server(dict), asyncio.Queue[str](), asyncio.Queue[int | None]()
         monkeypatch.setattr(server, "window_show_message", lambda shown: said.put_nowait(shown.message))
-        monkeypatch.setattr(server, "_publish", lambda *_: 1 // 0)
+        monkeypatch.setattr(server, "positions", lambda *_: 1 // 0)
         server.changed("untitled:x", "{}", 1)
         shown = await asyncio.wait_for(said.get(), 60)
         assert shown.startswith("corpusfmt cannot check untitled:x: ZeroDivisionError: ")
-        monkeypatch.setattr(server, "_publish", lambda _uri, _checked, version: published.put_nowait(version))
+        monkeypatch.setattr(server, "positions", lambda *_: None)
+        monkeypatch.setattr(
+            server, "text_document_publish_diagnostics", lambda params: published.put_nowait(params.version)
+        )
         server.changed("untitled:x", "{ }", 2)
         assert await asyncio.wait_for(published.get(), 60) == 2
 

@@ -1,16 +1,21 @@
-"""Internal: Choose a backend, and load a model once per process."""
+"""Internal: Choose a backend, and load a model once per process, its unpacked matrix perhaps once for all processes on a machine."""
 
 from __future__ import annotations
 
 import importlib
 import logging
+import mmap
+import secrets
+import sys
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
 
+import xxhash
 from msgspec import Struct
 
-from corpusfmt.langid import _model_file, _shared
+from corpusfmt.langid import _model_file
 from corpusfmt.langid._values import LangidError, UnsupportedModelError
 
 if TYPE_CHECKING:
@@ -52,7 +57,7 @@ def store(loaded: Loaded, folder: Path) -> bool:
     if rows is None or rows.nbytes < _SMALLEST_STORED:
         return False
     try:
-        _shared.store(folder, loaded.digest, rows)
+        write_matrix(folder, loaded.digest, rows)
     except OSError as error:
         _logger.warning("each process has its own copy of the model: cannot store it in %s: %s", folder, error)
         return False
@@ -105,7 +110,7 @@ def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int
             loaded = _load_stock(path, data, digest)
         else:
             native = importlib.import_module("corpusfmt.langid._native_backend")
-            rows = None if folder is None else _shared.mapped(folder, digest)
+            rows = None if folder is None else mapped(folder, digest)
             loaded = Loaded(native.NativeBackend(path, data, rows), "native", digest, rows is not None)
     except UnsupportedModelError as error:
         raise _NoNative(str(error)) from error
@@ -145,3 +150,56 @@ def conflicting_fasttext_distributions() -> tuple[str, ...]:
 
     names = sorted(set(importlib.metadata.packages_distributions().get("fasttext", ())))
     return tuple(names) if len(names) > 1 else ()
+
+
+# Increase with every change of the order of rows.
+_LAYOUT = 1
+_CHECKSUM_BYTES = 16
+
+
+def mapped(folder: Path, digest: str) -> memoryview | None:
+    """Return the stored matrix of the model with a digest; None if there is none, or a damaged one."""
+    try:
+        with _matrix_at(folder, digest).open("rb") as file:
+            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):  # an empty file cannot be mapped
+        return None
+    rows, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
+    return rows if _checksum(digest, rows) == checksum else None
+
+
+def write_matrix(folder: Path, digest: str, rows: memoryview) -> None:
+    """Write the matrix of a model, unless it is there. Raises `OSError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    # Of processes that begin together, one writes the file, and the others wait for it.
+    with (folder / f"{digest}.lock").open("wb") as lock:
+        _wait_for(lock)
+        if mapped(folder, digest) is not None:
+            return
+        unfinished = folder / f"{digest}.{secrets.token_hex(8)}.unfinished"
+        try:
+            with unfinished.open("xb") as file:
+                file.write(rows)
+                file.write(_checksum(digest, rows))
+            unfinished.replace(_matrix_at(folder, digest))
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def _wait_for(lock: BinaryIO) -> None:
+    """Lock a file until it is closed. Where that is impossible, several processes may write at a time, to no harm."""
+    if sys.platform != "win32":
+        import fcntl  # noqa: PLC0415 - not on every platform
+
+        with suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def _matrix_at(folder: Path, digest: str) -> Path:
+    return folder / f"{digest}.rows"
+
+
+def _checksum(digest: str, rows: memoryview) -> bytes:
+    checksum = xxhash.xxh3_128(f"{_LAYOUT} {sys.byteorder} {digest}\n".encode())
+    checksum.update(rows)
+    return checksum.digest()

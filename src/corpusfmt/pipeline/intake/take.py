@@ -123,8 +123,10 @@ class Intake(Struct):
         if not self._is_whole and self.scratch.again:
             self.scratch.keep_all_twice()
         self.scratch.check()
-        if not self.stages.share:
-            self._remove_others(inputs)
+        if not self.stages.share:  # what is stored of inputs that are not part of this run goes
+            own = {each.task_id for each in inputs}
+            for path in [path for path in self.stages.files(_STAGE) if path.stem not in own]:
+                path.unlink(missing_ok=True)
         if self.resumed:
             self.log("resume", self.counts)
         return Inputs(self.stages, inputs, self._apart)
@@ -181,12 +183,6 @@ class Intake(Struct):
         for name in containers:
             (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
 
-    def _remove_others(self, inputs: Sequence[Input]) -> None:
-        """Remove stored results of inputs that are not part of this run."""
-        own = {each.task_id for each in inputs}
-        for path in [path for path in self.stages.files(_STAGE) if path.stem not in own]:
-            path.unlink(missing_ok=True)
-
     def _tasks(self) -> Iterator[StageTask[_TakeTask] | None]:
         if self.stages.share:
             self.stages.fetch(_STAGE, (each.input.task_id for each in self.sources))
@@ -222,18 +218,15 @@ class Intake(Struct):
     def _end(self, taken: Taken) -> None:
         self._running.discard(taken.input.key)
         self.scratch.release(taken.input.key)
-        self._keep(taken)
-        self._is_whole = self._is_whole and taken.processed.is_whole
-        reason = taken.processed.quarantined
-        if reason is not None:
-            self.log("quarantine", {"input": taken.input.path, "reason": reason})
-
-    def _keep(self, taken: Taken) -> None:
         if self.scratch.limit and taken.processed.quarantined is None:
             container = self._container(taken.input)
             left = _size_of(container) + _size_of(container.with_suffix(".json"))
             later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
             self.scratch.keep(taken.input.key, taken.input.size, left, later)
+        self._is_whole = self._is_whole and taken.processed.is_whole
+        reason = taken.processed.quarantined
+        if reason is not None:
+            self.log("quarantine", {"input": taken.input.path, "reason": reason})
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / container_name(each)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -160,7 +160,8 @@ def process(task: ProcessTask) -> Processed:
             forgiven: list[StreamFault] = []
 
             def open_source() -> DigestReader:
-                readers.append(DigestReader(_opened(task.entry, opened)))
+                with _reading():
+                    readers.append(DigestReader(_Source(opened.enter_context(task.entry.open()))))
                 return readers[-1]
 
             if task.recipe.records.reader == "goclassy":
@@ -200,11 +201,6 @@ class _Source(Struct, frozen=True):
             return self.file.read(size)
 
 
-def _opened(entry: Entry, stack: ExitStack) -> _Source:
-    with _reading():
-        return _Source(stack.enter_context(entry.open()))
-
-
 def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter) -> Processed:
     deduplication = task.recipe.deduplication
     # Stage `dedup` finds the repetitions of forgotten lines, and all of them if the original is kept, too.
@@ -213,7 +209,10 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     processed = Processed(original={}, stored={})
     dropped = Counter[str]()
     selector = Selector(task.recipe.filter, task.addresses, dropped)
-    classifier = _loaded(task.classifier)
+    try:
+        classifier = task.classifier()
+    except LangidError as error:
+        raise Incomplete(str(error)) from error
     changed = Counter[str]()
     steps = Steps(task.steps, dropped)
     pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
@@ -246,13 +245,6 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
     processed.dropped = dict(sorted(dropped.items()))
     processed.cleaned = dict(sorted(changed.items()))
     return processed
-
-
-def _loaded(load: Callable[[], Classifier]) -> Classifier:
-    try:
-        return load()
-    except LangidError as error:
-        raise Incomplete(str(error)) from error
 
 
 def _chosen(pieces: Iterator[_Piece], selector: Selector, steps: Steps) -> Iterator[_Piece]:
@@ -346,17 +338,10 @@ def _cleaned(text: bytes, counts: Counter[str], *, strip: bool, normalise: bool)
             changed = b" ".join(filter(None, line.split(b"\r")))
             counts[STRIPPED] += 1
         if normalise and not changed.isascii():
-            changed = _normalised(changed, counts)
+            with suppress(UnicodeDecodeError):  # such a line will be dropped
+                decoded = changed.decode()
+                if not unicodedata.is_normalized("NFC", decoded):
+                    counts[NORMALISED] += 1
+                    changed = unicodedata.normalize("NFC", decoded).encode()
         lines[number] = changed
     return b"\n".join(lines)
-
-
-def _normalised(line: bytes, counts: Counter[str]) -> bytes:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError:
-        return line  # will be dropped
-    if unicodedata.is_normalized("NFC", text):
-        return line
-    counts[NORMALISED] += 1
-    return unicodedata.normalize("NFC", text).encode()
