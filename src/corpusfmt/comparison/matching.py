@@ -170,7 +170,7 @@ def paired(old: Rows, new: Rows, levels: Sequence[Sequence[int]]) -> Pairs:
     olds = old.shape[1]
     left = np.arange(both.shape[1])
     of_old, of_new = [left[:0]], [left[:0]]
-    # A row that has no other partner needs no comparison in full.
+    # A row that has only one possible partner needs no comparison in full.
     for number, columns in enumerate((levels[-1], *levels)):
         if not len(left):
             break
@@ -215,7 +215,8 @@ def join_names(task: Join) -> Joined:
         for fate in Fate:
             old, new = (rows.compress(fates == fate, axis=1) for rows in (pairs.old, pairs.new))
             joined.count(fate, new)
-            joined.show(fate, old, new, task.most_shown)
+            if fate:
+                joined.show(fate, old, new, task.most_shown)
         # `old` and `new` are those with another text now.
         for writer, alone, changed in ((writers[0], pairs.removed, old), (writers[1], pairs.added, new)):
             for rows, is_paired in ((alone, 0), (changed, 1)):
