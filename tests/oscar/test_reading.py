@@ -15,7 +15,7 @@ from strategies import examples
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.format import FORMAT
-from corpusfmt.formats.oscar.pieces import pieces
+from corpusfmt.formats.oscar.read import pieces
 from corpusfmt.io.lines import blocks
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.model import Document, Location

@@ -17,7 +17,7 @@ from support import run_cli, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, Rejected, Shard, named_format
-from corpusfmt.formats.oscar2.read import ReleaseRecords
+from corpusfmt.formats.oscar2.records import ReleaseRecords
 from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Location, UsageError

@@ -23,8 +23,7 @@ import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
 from corpusfmt.formats.columns import best_columns, columns_names, load_columns
 from corpusfmt.formats.parts import EncodedRows
-from corpusfmt.formats.rows.columned import ColumnRecords
-from corpusfmt.formats.rows.origin import restored
+from corpusfmt.formats.rows.columned import ColumnRecords, restored
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.text import json_line

@@ -16,7 +16,7 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, detect, formats
-from corpusfmt.formats.text.pieces import _blank_lines
+from corpusfmt.formats.text.reading import _blank_lines
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, UsageError
 
@@ -77,7 +77,7 @@ def test_blank_lines_end_documents(parts: list[bytes], cut: int) -> None:
 
 def pieces_of(data: bytes, cut: int) -> list[bytes]:
     """Return the documents of a file whose blocks end at the first LF after each `cut` bytes."""
-    from corpusfmt.formats.text.pieces import Piece, Pieces
+    from corpusfmt.formats.text.reading import Piece, Pieces
     from corpusfmt.io.lines import blocks
 
     class File:

@@ -13,6 +13,10 @@ from msgspec import Struct, defstruct
 from msgspec.structs import astuple
 
 from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
+from corpusfmt.formats.dolma.rows import AttributesRow, DocumentRow
+from corpusfmt.formats.dolma.ruleset import RULES
+from corpusfmt.formats.dolma.spans import Spans
+from corpusfmt.formats.rows.records import Row
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_objects, decoded_lines
 from corpusfmt.io.loading import BLOCK_BYTES
 from corpusfmt.io.looking import Look, Samples
@@ -117,13 +121,15 @@ def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -
 
 def clean_documents(data: bytes) -> list[Json] | None:
     """Return the objects on whole lines, None without the kernel, or if a rule may fire."""
-    found = _native.documents(data) if _BUILT else None
+    may_accept = _BUILT and RULES.accepts_unseen(Row, DocumentRow)
+    found = _native.documents(data) if may_accept else None
     return decoded_lines(decode_objects, data) if found is not None and found[0] == len(data) else None
 
 
 def clean_attributes(data: bytes) -> Values | None:
     """Return what pairs whole lines, None without the kernel, or if a rule may fire that is not on spans."""
-    found = _native.attributes(data) if _BUILT else None
+    may_accept = _BUILT and RULES.accepts_unseen(Row, AttributesRow, Spans)
+    found = _native.attributes(data) if may_accept else None
     return values_of(found[2]) if found is not None and found[0] == len(data) else None
 
 

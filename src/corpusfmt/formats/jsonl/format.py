@@ -8,11 +8,10 @@ from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.columns import best_columns
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.jsonl.layout import detect, finish, plan
-from corpusfmt.formats.jsonl.records import ROWS
-from corpusfmt.formats.jsonl.ruleset import RULES, VERSION
+from corpusfmt.formats.jsonl.records import ROWS, RULES, VERSION
 from corpusfmt.formats.parts import EncodedRows
+from corpusfmt.formats.rows.columned import restored
 from corpusfmt.formats.rows.format import SUMMARY
-from corpusfmt.formats.rows.origin import restored
 from corpusfmt.formats.rows.reading import ROWS as ROLE
 from corpusfmt.formats.rows.writing import rows_writer
 from corpusfmt.formats.sniff import first_row

@@ -7,8 +7,8 @@ from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
 from corpusfmt.formats.columns import Columns, best_columns
+from corpusfmt.formats.jsonl.records import FILES, RULES, VERSION
 from corpusfmt.formats.jsonl.records import ROWS as RECORDS
-from corpusfmt.formats.jsonl.ruleset import FILES, RULES, VERSION
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.rows.files import judge_names

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from corpusfmt.formats.columns import value_at
-from corpusfmt.formats.jsonl.ruleset import FILES, RULES
+from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.columned import ColumnRecord, ColumnRecords, field_type_rule, is_id
+from corpusfmt.formats.rows.files import path_rule
+from corpusfmt.formats.rows.format import row_rules
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.io.text import json_type
 from corpusfmt.model import Problem
+from corpusfmt.rules import RuleSet
+
+VERSION = "1.0"
+RULES = RuleSet(GENERAL, versions=(VERSION,))
+FILES = row_rules(RULES, "JSL")
+path_rule(RULES, "JSL106")
+
 
 ROWS = Rows(RULES, ColumnRecords, FILES.empty)
 

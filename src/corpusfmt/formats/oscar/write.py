@@ -17,8 +17,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.languages import LABEL
-from corpusfmt.formats.oscar.blanks import BLANK_LINES_HEADER, BLANKS, with_blank_lines, without_blank_lines
-from corpusfmt.formats.oscar.keep import CHANGES_HEADER, DOCUMENT_HEADER, changes, compact, whole, whole_row
+from corpusfmt.formats.oscar.keep import (
+    BLANK_LINES_HEADER,
+    BLANKS,
+    CHANGES_HEADER,
+    DOCUMENT_HEADER,
+    changes,
+    compact,
+    whole,
+    whole_row,
+    with_blank_lines,
+    without_blank_lines,
+)
 from corpusfmt.formats.parts import TEXT, Item, Loaded, RowBlock, Writer
 from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter

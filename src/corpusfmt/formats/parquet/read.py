@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.parquet.arrow import ID, JSON_COLUMNS, TEXT
-from corpusfmt.formats.parquet.clean import KeysOf
 from corpusfmt.formats.parquet.rows import Columns, Row, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.rows.columned import ColumnRecords
@@ -27,6 +26,8 @@ class TableRecords(ColumnRecords):
 
 #: Returns what identifies a row, if anything does.
 KeyOf = Callable[[Json], Key | None]
+#: Returns what identifies rows, encoded; a table without ids has None instead.
+KeysOf = Callable[[list[Json]], list[bytes | None]] | None
 
 
 def identities(columns: Columns, shard: Shard, options: CheckOptions) -> tuple[KeyOf, KeysOf]:
