@@ -12,6 +12,7 @@ from website import notebooks
 SOURCE = "docs/tutorials/inspect.ipynb"
 
 
+@pytest.mark.deep
 def test_the_corpus_is_read_counted_plotted_validated_and_converted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

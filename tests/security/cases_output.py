@@ -360,11 +360,6 @@ def _baseline(folder: Path) -> None:
     (folder / "data" / "b\n::error::x.json").write_text("{}", "utf-8")
 
 
-def _is_json(outcome: Outcome) -> None:
-    assert outcome.report["findings"] or outcome.report["verdict"]
-    assert all(isinstance(each, dict) for each in outcome.report["findings"])
-
-
 #: Terminals whose encoding is ASCII: what is not in it is escaped, in JSON as JSON does.
 ASCII = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -129,7 +129,6 @@ SLOW = frozenset(
         "time-unknown-names",
         "time-unknown-types",
         "zip-bz2",
-        "zip-deflate",
         "zip-directory",
         "zip-lzma",
         "zip-overlapping",

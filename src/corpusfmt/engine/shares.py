@@ -14,8 +14,6 @@ from corpusfmt.wording import clipped
 T = TypeVar("T")
 
 _SHARD = re.compile(r"([0-9]{1,6})/([0-9]{1,6})")
-#: The largest number of shards that six digits name.
-MOST_SHARDS = 999_999
 
 
 class Share(Struct, frozen=True):

@@ -57,11 +57,6 @@ class FileFacts(Struct, frozen=True, omit_defaults=True, gc=False):
     untyped: tuple[str, ...] = ()
 
 
-def facts_of_bytes(data: bytes) -> FileFacts:
-    """Return size and SHA-256 of the content of a small file."""
-    return FileFacts(len(data), sha256(data).hexdigest())
-
-
 class GzipWriter:
     """Writes one gzip member to an open file."""
 
