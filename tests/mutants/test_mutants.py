@@ -89,12 +89,14 @@ def test_survivors_are_tried_again_where_other_tests_reach_them() -> None:
     assert not is_settled(None, [])
 
 
+@pytest.mark.deep
 def test_what_fails_without_a_mutant_kills_none() -> None:
     this = "tests/mutants/test_mutants.py"
     assert fail_anyway([f"{this}::test_the_fastest_test_of_each_file_comes_first"]) == ""
     assert fail_anyway([f"{this}::test_there_is_none_of_this_name"])
 
 
+@pytest.mark.deep
 def test_tests_run_on_the_code_as_it_is_before_any_mutant() -> None:
     """In a process of its own, as there is one that runs tests here."""
     code = (
