@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import asdict, replace
 
 from corpusfmt.formats import CheckOptions, Format, ReadOptions, Rejected, Shard, detect, named_format
-from corpusfmt.formats.columns import Columns, format_of_reading, path_to
+from corpusfmt.formats.columns import ColumnProfile, format_of_reading, path_to
 from corpusfmt.formats.describing import FieldOf, Survey
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import codec_of_name
@@ -45,7 +45,7 @@ def explain(found: Survey, fmt: Format, entry: Entry, prefix: str, reading: Read
     options = CheckOptions(reading=reading)
     shards = fmt.plan(entry, options).shards
     _refuse_bad_rows(found, fmt, shards, prefix, options)
-    columns = next((shard.payload for shard in shards if isinstance(shard.payload, Columns)), None)
+    columns = next((shard.payload for shard in shards if isinstance(shard.payload, ColumnProfile)), None)
     if columns is None:
         return
     paths = [each.url for shard in shards for each in shard.files.values()]

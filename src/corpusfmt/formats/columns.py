@@ -96,7 +96,7 @@ class Value(Struct, frozen=True):
         return " or ".join(_SHOWN[each] for each in self.types)
 
 
-class Columns(Struct, frozen=True):
+class ColumnProfile(Struct, frozen=True):
     """A column profile, or the fields that options name; the name is then empty.
 
     Without a name, a missing id is accepted unless `needs_id`. `digest` identifies the content.
@@ -168,7 +168,7 @@ def values_at(rows: Iterable[Json], path: Sequence[str]) -> list[Any]:
     return [value_at(row, path) for row in rows]
 
 
-def odd_values(columns: Columns, row: Json) -> Iterator[tuple[Value, str]]:
+def odd_values(columns: ColumnProfile, row: Json) -> Iterator[tuple[Value, str]]:
     """Yield the fields of a row that do not have their type, with the type they have."""
     for each in columns.values:
         value = value_at(row, each.path)
@@ -198,7 +198,7 @@ def columns_names() -> list[str]:
     return sorted(each.name.removesuffix(".toml") for each in resource("schemas", "columns").iterdir())
 
 
-def load_columns(name: str) -> Columns:
+def load_columns(name: str) -> ColumnProfile:
     """Return a column profile by its name, or by the path of a TOML file. Raises `UsageError`."""
     if name in columns_names():
         return shipped_columns(name)
@@ -241,12 +241,12 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
 
 
 @cache
-def shipped_columns(name: str) -> Columns:
+def shipped_columns(name: str) -> ColumnProfile:
     """Return a bundled column profile."""
     return _columns(name, resource("schemas", f"columns/{name}.toml").read_text("utf-8"), f"column profile {name}")
 
 
-def best_columns(row: Json, path: str) -> Columns | None:
+def best_columns(row: Json, path: str) -> ColumnProfile | None:
     """Return the bundled profile with most fields that a row, in a file with this path, fits; None if there is none.
 
     Of several with as many fields, one that knows the name of the file is taken.
@@ -257,17 +257,17 @@ def best_columns(row: Json, path: str) -> Columns | None:
     return max(fitting, key=lambda each: (_strength(each), each.language_of_path(path) is not None), default=None)
 
 
-def best_of_text(path: str) -> Columns | None:
+def best_of_text(path: str) -> ColumnProfile | None:
     """Return the bundled profile of text that knows the name of a file as that of a corpus; None if there is none."""
     of_text = (each for each in map(shipped_columns, columns_names()) if each.format == "text")
     return next((each for each in of_text if each.language_of_path(path) is not None), None)
 
 
-def _strength(columns: Columns) -> int:
+def _strength(columns: ColumnProfile) -> int:
     return sum(each.needed for each in columns.values) + len(columns.identifying)
 
 
-def _columns(name: str, text: str, what: str) -> Columns:
+def _columns(name: str, text: str, what: str) -> ColumnProfile:
     file = converted_toml(text, _File, what)
     if file.fields.text.startswith("/"):
         raise UsageError(f"{what}: `text` is {clipped(file.fields.text)!r}, expected a field that is not in an object")
@@ -277,7 +277,7 @@ def _columns(name: str, text: str, what: str) -> Columns:
         if each.count("*") + each.count("{language}") > _MOST_WILDCARDS:
             raise UsageError(f"{what}: {clipped(each)!r} has more than {_MOST_WILDCARDS} wildcards")
     values = tuple(_values(file.required, needed=True)) + tuple(_values(file.optional, needed=False))
-    return Columns(
+    return ColumnProfile(
         name,
         file.summary,
         file.format,

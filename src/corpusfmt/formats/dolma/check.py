@@ -18,9 +18,9 @@ from corpusfmt.formats.dolma.glance import UNCLEAR, Values, agree, keys_of
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import (
     UNKNOWN_LENGTH,
-    Columns,
     DolmaFile,
     Keys,
+    RowRange,
     attributes_columns,
     document_columns,
     shared_by,
@@ -59,10 +59,10 @@ class _AttributesSet:
         self.difference: Difference | None = None
         self._judge = judge
         self._columns = attributes_columns(file, judge, self.keys)
-        self._current: Columns | None = None
+        self._current: RowRange | None = None
         self._next = 0
 
-    def _take(self, count: int) -> Iterator[tuple[Columns, int, int]]:
+    def _take(self, count: int) -> Iterator[tuple[RowRange, int, int]]:
         """Yield the next rows, as ranges of columns; fewer than `count` at the end of the file."""
         while count:
             if self._current is None or self._next == self._current.rows:
@@ -76,7 +76,7 @@ class _AttributesSet:
             count -= self._next - start
             yield self._current, start, self._next
 
-    def pair(self, documents: Columns) -> None:
+    def pair(self, documents: RowRange) -> None:
         """Judge the rows that belong to a block of documents."""
         if self.difference is not None:
             self.difference.add_documents(documents.values.ids)
@@ -89,36 +89,35 @@ class _AttributesSet:
                 self._pair_rows(documents, row, columns, start, end)
             row += end - start
 
-    def _pair_rows(self, documents: Columns, row: int, columns: Columns, start: int, end: int) -> None:
-        its, mine = documents.values, columns.values
-        for index in range(start, end):
-            beside = row + index - start
-            document_id, attributes_id = its.ids[beside], mine.ids[index]
+    def _pair_rows(self, documents: RowRange, first: int, attributes: RowRange, start: int, end: int) -> None:
+        """Compare rows of attributes with the documents from a row on, up to the first with another id."""
+        left, right = documents.values, attributes.values
+        for row, index in enumerate(range(start, end), first):
+            document_id, attributes_id = left.ids[row], right.ids[index]
             if document_id is not None and attributes_id is not None and document_id != attributes_id:
-                place = columns.place(index)
-                self.difference = Difference(documents.first_row + beside, place, document_id, attributes_id)
-                self.difference.add_documents(its.ids[beside:])
-                self.difference.add_attributes(mine.ids[index:end])
-                self._judge_spans_alone(columns, index, end)
+                place = attributes.place(index)
+                self.difference = Difference(documents.first_row + row, place, document_id, attributes_id)
+                self.difference.add_documents(left.ids[row:])
+                self.difference.add_attributes(right.ids[index:end])
+                self._judge_spans_alone(attributes, index, end)
                 return
-            sources = (its.sources[beside], mine.sources[index])
+            sources = (left.sources[row], right.sources[index])
             if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
-                place = replace(columns.place(index), record=attributes_id)
-                self._judge.report(*other_source(place, *sources))
-            if mine.sizes[index] > its.sizes[beside]:
-                known = its.sizes[beside] < UNKNOWN_LENGTH
-                self._judge_spans(columns, index, documents.row(beside) if known else None)
+                self._judge.report(*other_source(attributes.named_place(index), *sources))
+            if right.sizes[index] > left.sizes[row]:
+                is_known = left.sizes[row] < UNKNOWN_LENGTH
+                self._judge_spans(attributes, index, documents.row(row) if is_known else None)
 
-    def _judge_spans_alone(self, columns: Columns, start: int, end: int) -> None:
+    def _judge_spans_alone(self, columns: RowRange, start: int, end: int) -> None:
         for index, reach in enumerate(columns.values.sizes[start:end], start):
             if reach == UNCLEAR:
                 self._judge_spans(columns, index, None)
 
-    def _judge_spans(self, columns: Columns, index: int, document: Json | None) -> None:
+    def _judge_spans(self, columns: RowRange, index: int, document: Json | None) -> None:
         row = columns.row(index)
         if row is None:
             return
-        at = replace(columns.place(index), record=columns.values.ids[index])
+        at = columns.named_place(index)
         has_source = columns.values.sources[index] is not None
         for key, value in row["attributes"].items():
             if isinstance(value, list):
@@ -209,7 +208,7 @@ def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:
     judge.coverage.bytes = file.bytes
 
 
-def _judge_listed(columns: Columns, blocklist: Blocklist, judge: Judge) -> None:
+def _judge_listed(columns: RowRange, blocklist: Blocklist, judge: Judge) -> None:
     pairs = list(zip(columns.values.ids, columns.values.sources, strict=True))
     known = [document_id for document_id, _ in pairs if document_id is not None]
     if blocklist.misses(known, [key_of(source, document_id) for document_id, source in pairs if document_id]):
@@ -257,7 +256,7 @@ DUPLICATE_DOCUMENT_ID = RULES.finding(
 class DocumentKeys(UniqueKeys):
     """Writes the hashes of (source, id) of the documents of one shard."""
 
-    def add(self, columns: Columns) -> None:
+    def add(self, columns: RowRange) -> None:
         """Take the keys of consecutive rows; a row without an id has none."""
         if self._writer is None:
             return

@@ -171,7 +171,7 @@ class DolmaFile(RowFile):
             self._first_return = Location(self.path, line, block.byte + start)
 
 
-class Columns(Struct):
+class RowRange(Struct):
     """Consecutive rows of one file. The kernel keeps them if it has found all of them clean."""
 
     path: str
@@ -227,10 +227,10 @@ class Columns(Struct):
 UNKNOWN_LENGTH = UNCLEAR - 1
 
 
-def document_columns(file: DolmaFile, judge: Judge) -> Iterator[Columns]:
+def document_columns(file: DolmaFile, judge: Judge) -> Iterator[RowRange]:
     """Read a documents file; judge every row of it."""
     for block in file.blocks():
-        columns = Columns(file.path, block, file.rows)
+        columns = RowRange(file.path, block, file.rows)
         if isinstance(block, LongLine):
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [UNKNOWN_LENGTH]))
@@ -251,11 +251,11 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[Columns]:
         yield columns
 
 
-def _add_run(columns: Columns, run: Run, *values: Any) -> None:
+def _add_run(columns: RowRange, run: Run, *values: Any) -> None:
     columns.add(run.count, Values(*([value] * run.count for value in values)))
 
 
-def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: Columns) -> None:
+def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: RowRange) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
     if not line:
         file.add_blank_lines(at, run.count)
@@ -357,10 +357,10 @@ class Keys:
                     self._judge.report(*other_key(key, usual, shape.at))
 
 
-def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Columns]:
+def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[RowRange]:
     """Read an attributes file; judge every row of it, but not its spans."""
     for block in file.blocks():
-        columns = Columns(file.path, block, file.rows)
+        columns = RowRange(file.path, block, file.rows)
         if isinstance(block, LongLine):
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [0]))
@@ -374,7 +374,7 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Co
         yield columns
 
 
-def _add_attributes(clean: AttributesGlance, keys: Keys, columns: Columns) -> None:
+def _add_attributes(clean: AttributesGlance, keys: Keys, columns: RowRange) -> None:
     first = columns.rows
     columns.add(clean.rows, clean.kept)
     ends = [row for row, _ in clean.shapes[1:]]
@@ -385,7 +385,7 @@ def _add_attributes(clean: AttributesGlance, keys: Keys, columns: Columns) -> No
             keys.add(names, end - row, partial(columns.place, first + row))
 
 
-def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: Columns) -> None:
+def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: RowRange) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
     if not line:
         file.add_blank_lines(at, run.count)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
-from corpusfmt.formats.columns import Columns, best_columns
+from corpusfmt.formats.columns import ColumnProfile, best_columns
 from corpusfmt.formats.jsonl.records import FILES, RULES, VERSION
 from corpusfmt.formats.jsonl.records import ROWS as RECORDS
 from corpusfmt.formats.parts import is_root_file
@@ -76,7 +76,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
     if columns is None:
         main = main_file(files, _has_text) or first_with_rows(files)
-        columns = (best_columns(first_row(main), main.url) if main else None) or Columns()
+        columns = (best_columns(first_row(main), main.url) if main else None) or ColumnProfile()
     return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name)
 
 

@@ -17,8 +17,8 @@ from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_te
 from corpusfmt.formats.parquet.arrow import JSON_COLUMNS, batches, json_rows, pyarrow
 from corpusfmt.formats.parquet.read import KeyOf, KeysOf, identities
 from corpusfmt.formats.parquet.rows import (
-    Columns,
     Row,
+    TableColumns,
     Trouble,
     columns_of,
     decoded,
@@ -93,7 +93,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage, None if schema is None else (entry.path, schema, keys.few))
 
 
-def _scanned(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | list[Json | UnicodeDecodeError]:
+def _scanned(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | list[Json | UnicodeDecodeError]:
     clean = clean_rows(batch, columns, keys_of) if RULES.accepts_unseen(Row, ColumnRecord) else None
     return clean or list(decoded(batch))
 
@@ -105,7 +105,7 @@ def _keys(found: CleanRows | list[Json | UnicodeDecodeError], key_of: KeyOf) -> 
 
 
 def _judge_rows(
-    found: CleanRows | list[Json | UnicodeDecodeError], columns: Columns, empty: EmptyTexts, judge: Judge
+    found: CleanRows | list[Json | UnicodeDecodeError], columns: TableColumns, empty: EmptyTexts, judge: Judge
 ) -> None:
     first = judge.coverage.documents + 1
     if isinstance(found, CleanRows):
@@ -181,7 +181,7 @@ class CleanRows(Struct):
     first_empty: Json = {}
 
 
-def clean_rows(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | None:
+def clean_rows(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | None:
     """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
     texts = _Texts(batch, columns.text)
     if not texts.are_whole():
@@ -198,7 +198,7 @@ def clean_rows(batch: Any, columns: Columns, keys_of: KeysOf) -> CleanRows | Non
     return CleanRows(batch.num_rows, keys, suspects, empty, rows[empty[0]] if empty else {})
 
 
-def _are_clean(rows: list[Json], columns: Columns) -> bool:
+def _are_clean(rows: list[Json], columns: TableColumns) -> bool:
     if columns.id is not None and not all(map(is_id, values_at(rows, columns.id))):
         return False
     if columns.ours:

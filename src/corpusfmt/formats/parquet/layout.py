@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.columns import Columns
+from corpusfmt.formats.columns import ColumnProfile
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.rows import has_text, profile_of
@@ -61,7 +61,7 @@ def _evidence(files: Iterable[Entry]) -> str:
     return f"rows of {columns.summary} (column profile {columns.name})" if columns else ""
 
 
-def _profile(files: Iterable[Entry]) -> Columns | None:
+def _profile(files: Iterable[Entry]) -> ColumnProfile | None:
     """Return the column profile of the first file that is not a pointer, if any."""
     first = next((each for each in files if not is_pointer(each)), None)
     try:
@@ -87,7 +87,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
-    columns = columns_of(options.reading, "parquet") or _profile(files) or Columns()
+    columns = columns_of(options.reading, "parquet") or _profile(files) or ColumnProfile()
     return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage)
 
 

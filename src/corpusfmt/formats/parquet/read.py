@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.parquet.arrow import ID, JSON_COLUMNS, TEXT
-from corpusfmt.formats.parquet.rows import Columns, Row, Trouble, columns_of, judge_row, opened, rows
+from corpusfmt.formats.parquet.rows import Row, TableColumns, Trouble, columns_of, judge_row, opened, rows
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import rejections
@@ -30,7 +30,7 @@ KeyOf = Callable[[Json], Key | None]
 KeysOf = Callable[[list[Json]], list[bytes | None]] | None
 
 
-def identities(columns: Columns, shard: Shard, options: CheckOptions) -> tuple[KeyOf, KeysOf]:
+def identities(columns: TableColumns, shard: Shard, options: CheckOptions) -> tuple[KeyOf, KeysOf]:
     """Return what identifies a row of a table with ids, and the same for clean rows, encoded."""
     if not columns.ours:
         records = TableRecords(shard, options)
@@ -83,7 +83,7 @@ def _judge(shard: Shard) -> Judge:
     return Judge(RULES, Grading(), version=VERSION, path=shard.name)
 
 
-def _rejections(found: Columns | Row | Fault, judge: Judge) -> Iterator[Rejected]:
+def _rejections(found: TableColumns | Row | Fault, judge: Judge) -> Iterator[Rejected]:
     """Yield the errors that a judge without findings has about columns, a row, or in place of one."""
     judge_row(found, judge)
     raw = json_line(found.fields) if judge.tally.findings and isinstance(found, Row) else b""

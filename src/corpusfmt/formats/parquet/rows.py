@@ -11,8 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.columns import Columns as Profile
-from corpusfmt.formats.columns import best_columns, path_to, value_at
+from corpusfmt.formats.columns import ColumnProfile, best_columns, path_to, value_at
 from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
     JSON_COLUMNS,
@@ -36,7 +35,7 @@ from corpusfmt.model import Fault, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import Judge
 
 
-class Columns(Struct, frozen=True):
+class TableColumns(Struct, frozen=True):
     """The columns of a file with the types for reading them, and the names of those that make a document."""
 
     at: Location
@@ -46,7 +45,7 @@ class Columns(Struct, frozen=True):
     text: str
     id: Sequence[str] | None
     ours: bool
-    profile: Profile
+    profile: ColumnProfile
 
 
 class Row(Struct, frozen=True):
@@ -54,7 +53,7 @@ class Row(Struct, frozen=True):
 
     at: Location
     fields: Json
-    columns: Columns
+    columns: TableColumns
 
 
 PARQUET_BROKEN = RULES.finding(
@@ -69,8 +68,8 @@ PARQUET_BROKEN = RULES.finding(
 )
 
 
-@RULES.rule("PQT201", "column-missing", on=Columns)
-def column_missing(columns: Columns) -> Iterator[Problem]:
+@RULES.rule("PQT201", "column-missing", on=TableColumns)
+def column_missing(columns: TableColumns) -> Iterator[Problem]:
     """The text column, or the requested id column, is missing.
 
     Why: a document needs a text. A column of ids is needed only if `--id-field` names it.
@@ -84,8 +83,8 @@ def column_missing(columns: Columns) -> Iterator[Problem]:
             yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name the column with {option}")
 
 
-@RULES.rule("PQT202", "column-type", on=Columns)
-def column_type(columns: Columns) -> Iterator[Problem]:
+@RULES.rule("PQT202", "column-type", on=TableColumns)
+def column_type(columns: TableColumns) -> Iterator[Problem]:
     """The text column does not contain strings, or the id column neither strings nor whole numbers.
 
     Why: only strings are text, and other numbers have several spellings as ids.
@@ -102,8 +101,8 @@ def column_type(columns: Columns) -> Iterator[Problem]:
             yield Problem(message, columns.at, "write it as strings")
 
 
-@RULES.rule("PQT203", "column-not-read", on=Columns, severity=Severity.WARNING)
-def column_not_read(columns: Columns) -> Iterator[Problem]:
+@RULES.rule("PQT203", "column-not-read", on=TableColumns, severity=Severity.WARNING)
+def column_not_read(columns: TableColumns) -> Iterator[Problem]:
     """A column has a type that JSON cannot represent.
 
     Why: a conversion drops it, which it declares as a loss.
@@ -152,7 +151,7 @@ JSON_COLUMN_MALFORMED = RULES.finding(
 field_type_rule(RULES, "PQT304")
 
 
-def judge_row(row: Columns | Row | Fault, judge: Judge) -> None:
+def judge_row(row: TableColumns | Row | Fault, judge: Judge) -> None:
     """Judge the columns of a file, or a row and the content of its JSON columns; report a fault in place of one."""
     if isinstance(row, Fault):
         judge.report(*row)
@@ -185,13 +184,13 @@ def _faults_of_json(row: Row) -> Iterator[Fault]:
         yield Fault(JSON_COLUMN_MALFORMED, Problem(message, row.at, "write the file again"))
 
 
-def columns_of(table: Table, at: Location, reading: ReadOptions, found: Profile) -> Columns:
+def columns_of(table: Table, at: Location, reading: ReadOptions, found: ColumnProfile) -> TableColumns:
     """Return the columns of a file, read by the profile that options name, or else by the one that was found."""
     names = tuple(table.file.schema_arrow.names)
     ours = is_ours(table) and not names_columns(reading)
-    profile = Profile() if ours else found
+    profile = ColumnProfile() if ours else found
     path = None if profile.fields.id is None else path_to(profile.fields.id)
-    return Columns(
+    return TableColumns(
         at,
         names,
         readable_columns(table),
@@ -203,7 +202,7 @@ def columns_of(table: Table, at: Location, reading: ReadOptions, found: Profile)
     )
 
 
-def profile_of(entry: Entry) -> Profile | None:
+def profile_of(entry: Entry) -> ColumnProfile | None:
     """Return the bundled column profile that the first row of a file fits, if corpusfmt did not write it."""
     try:
         with opened(entry) as table:
@@ -271,7 +270,7 @@ class Trouble(Exception):
         self.fault = fault
 
 
-def rows(table: Table, columns: Columns, first: int = 1) -> Iterator[Row | Fault]:
+def rows(table: Table, columns: TableColumns, first: int = 1) -> Iterator[Row | Fault]:
     """Yield the rows of a file with correct columns from a number on, and a fault for one with a string that is not UTF-8."""
     found = batches(table, columns.kinds, lambda batch: list(decoded(batch)), first - 1)
     return (row_of(fields, columns, number) for number, fields in enumerate(chain.from_iterable(found), first))
@@ -289,7 +288,7 @@ def decoded(batch: Any) -> Iterator[Json | UnicodeDecodeError]:
                 yield error
 
 
-def row_of(fields: Json | UnicodeDecodeError, columns: Columns, number: int) -> Row | Fault:
+def row_of(fields: Json | UnicodeDecodeError, columns: TableColumns, number: int) -> Row | Fault:
     """Return a decoded row, given its number in the file from 1."""
     if isinstance(fields, UnicodeDecodeError):
         at = replace(columns.at, line=number)
@@ -297,7 +296,7 @@ def row_of(fields: Json | UnicodeDecodeError, columns: Columns, number: int) -> 
     return Row(place_of(fields, columns, number), fields, columns)
 
 
-def place_of(fields: Json, columns: Columns, number: int) -> Location:
+def place_of(fields: Json, columns: TableColumns, number: int) -> Location:
     """Return where a row is, given its number in the file from 1."""
     name = value_at(fields, columns.id) if columns.id else None
     return replace(columns.at, line=number, record=None if name is None else str(name))

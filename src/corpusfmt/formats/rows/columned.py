@@ -10,7 +10,15 @@ from msgspec import Struct, structs
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard
-from corpusfmt.formats.columns import Columns, best_columns, load_columns, odd_values, path_to, value_at, values_at
+from corpusfmt.formats.columns import (
+    ColumnProfile,
+    best_columns,
+    load_columns,
+    odd_values,
+    path_to,
+    value_at,
+    values_at,
+)
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
 from corpusfmt.formats.rows.writing import fields_of
@@ -112,16 +120,16 @@ _Shape = tuple[str | None, bool, tuple[str, ...], bool]
 class ColumnRecord(Record, frozen=True):
     """An object, its columns, and the path to its id if it has or needs one."""
 
-    columns: Columns
+    columns: ColumnProfile
     id: Sequence[str] | None
 
 
-def columns_of(reading: ReadOptions, format_name: str) -> Columns | None:
+def columns_of(reading: ReadOptions, format_name: str) -> ColumnProfile | None:
     """Return the columns that options name, None if they name none. Raises `UsageError`."""
     if not names_columns(reading):
         return None
     named = _named(reading)
-    columns = Columns() if reading.columns is None else load_columns(reading.columns)
+    columns = ColumnProfile() if reading.columns is None else load_columns(reading.columns)
     if (columns.format == "text") != (format_name == "text") and reading.columns is not None:
         raise UsageError(f"the column profile {columns.name} is of {columns.format}, the source is {format_name}")
     fields = structs.replace(columns.fields, **named)
@@ -144,7 +152,7 @@ def _named(reading: ReadOptions) -> dict[str, str]:
     return {name: value for name, value in named.items() if value is not None}
 
 
-def column_shards(files: Iterable[Entry], role: str, columns: Columns) -> list[Shard]:
+def column_shards(files: Iterable[Entry], role: str, columns: ColumnProfile) -> list[Shard]:
     """Return a shard for each file of rows."""
     read_as = f"{columns.name}:{columns.digest}"
     return [
@@ -184,8 +192,8 @@ class ColumnRecords(Records):
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
         super().__init__(shard, options)
-        columns = shard.payload if isinstance(shard.payload, Columns) else columns_of(options.reading, "jsonl")
-        self.columns = columns or Columns()
+        columns = shard.payload if isinstance(shard.payload, ColumnProfile) else columns_of(options.reading, "jsonl")
+        self.columns = columns or ColumnProfile()
         fields = self.columns.fields
         self.text = fields.text
         strings = (each for each in self.columns.values if each.needed and each.types == ("string",))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard, by_size
-from corpusfmt.formats.columns import Columns, best_of_text
+from corpusfmt.formats.columns import ColumnProfile, best_of_text
 from corpusfmt.formats.parts import ROOT_FILES
 from corpusfmt.formats.rows.columned import columns_of
 from corpusfmt.formats.rows.files import judge_names
@@ -80,17 +80,17 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     judge_names(files, judge)
     columns = columns_of(options.reading, "text")
     if columns is None:
-        columns = (best_of_text(files[0].url) if files else None) or Columns(format="text")
+        columns = (best_of_text(files[0].url) if files else None) or ColumnProfile(format="text")
     shards = list(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 
 
-def _apart(files: Iterable[Entry], columns: Columns) -> Iterator[Shard]:
+def _apart(files: Iterable[Entry], columns: ColumnProfile) -> Iterator[Shard]:
     for number, file in enumerate(files):
         yield Shard(number, file.path, {file.path: file}, columns, read_as=f"{columns.name}:{columns.digest}")
 
 
-def _together(files: Iterable[Entry], columns: Columns) -> Iterator[Shard]:
+def _together(files: Iterable[Entry], columns: ColumnProfile) -> Iterator[Shard]:
     """Yield shards of the files of a folder, each a document."""
     index = 0
     for folder, inside in groupby(files, lambda file: file.parent):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, ShardResult
-from corpusfmt.formats.columns import Columns
+from corpusfmt.formats.columns import ColumnProfile
 from corpusfmt.formats.general import bad_text, report_text, too_long, within_limits
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.files import RowFile
@@ -135,7 +135,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage)
 
 
-def _check_file(entry: Entry, columns: Columns, judge: Judge, options: CheckOptions) -> None:
+def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions) -> None:
     file = RowFile(entry, judge, options)
     pieces = Pieces(file, options.max_line_bytes, whole=columns.documents == "files")
     count = 0
@@ -174,7 +174,7 @@ def _fault_of(piece: Piece) -> Fault | None:
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a shard; those that are not UTF-8, and streams that break off, become `Rejected`."""
-    columns: Columns = shard.payload
+    columns: ColumnProfile = shard.payload
     for entry in shard.files.values():
         of_file = _fresh_judge(shard)
         for number, piece in _numbered(entry, columns, of_file, options):
@@ -199,13 +199,13 @@ def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Do
 
 
 def _numbered(
-    entry: Entry, columns: Columns, judge: Judge, options: CheckOptions
+    entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions
 ) -> Iterator[tuple[int, Piece | Fault]]:
     pieces = Pieces(RowFile(entry, judge, options), options.max_line_bytes, whole=columns.documents == "files")
     return enumerate(pieces, 1)
 
 
-def _document(piece: Piece, number: int, entry: Entry, columns: Columns, options: CheckOptions) -> Document:
+def _document(piece: Piece, number: int, entry: Entry, columns: ColumnProfile, options: CheckOptions) -> Document:
     language = columns.language_of_path(entry.url)
     metadata: Json = {} if language is None else {"language": language}
     metadata[SYNTHETIC] = True
