@@ -1,7 +1,7 @@
-"""Internal: Parts of a run of `validate`: how one is written, and how all are read in place of checking the shards.
+"""Internal: Parts of a run, of `validate` or of `stats`: how one is written, and how all are read in place of doing the work again.
 
-A part has what the checks of its shards gave, and nothing that the rest of the run decides from it
-(`schemas/report/part.schema.json`). All else is decided as in a run of one process.
+A part is lines of JSON: a header, what the tasks of one process gave, an end, and a checksum. It has nothing that the rest of the run
+decides from that (`schemas/report/part.schema.json`): all else is decided as in a run of one process.
 """
 
 from __future__ import annotations
