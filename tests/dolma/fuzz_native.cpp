@@ -122,11 +122,8 @@ std::string random_row(Source& source) {
 template <typename Row>
 size_t accepted(std::string_view lines) {
     const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
-    const size_t room = lines.size() / 2;
-    corpusfmt::Sampler sampler{room, 0, {}};
-    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()}, &sampler);
+    const auto found = corpusfmt::clean_rows<Row>({copy.get(), lines.size()});
     if (!found) return 0;
-    if (found->samples.empty() || sampler.room != room || sampler.rows) fail("rows whose first one is no sample", lines);
     for (const Row& row : found->rows) {
         if (!corpusfmt::is_utf8(row.id)) fail("an id that is not UTF-8", lines);
     }
@@ -136,19 +133,6 @@ size_t accepted(std::string_view lines) {
             if (!corpusfmt::is_utf8(name)) fail("a name that is not UTF-8", lines);
         }
     }
-    const size_t second = lines.find('\n', room) + 1;
-    bool begins = second == 0 || second >= found->end;
-    for (const auto& [shape, begin, end] : found->samples) {
-        begins |= begin == second;
-        if (begin > end || end > lines.size() || (end < lines.size() && lines[end] != '\n')) fail("a sample that is no row", lines);
-        corpusfmt::Sampler none{end - begin + 1, 0, {}};
-        const std::string row(lines.substr(begin, end - begin));
-        const auto alone = corpusfmt::clean_rows<Row>(row, &none);
-        if (!alone || alone->samples[0][0] != shape) fail("another shape of a row alone", lines);
-        const auto again = corpusfmt::clean_rows<Row>(row, &none);
-        if (shape && (!again->samples.empty() || none.room || none.rows != 1)) fail("a sample of a shape that is recent", lines);
-    }
-    if (!begins) fail("a block that begins with no sample", lines);
     return found->rows.size();
 }
 
@@ -184,7 +168,7 @@ size_t exercise(std::string_view lines) {
 // Rows whose texts are taken out are rows with empty ones; nothing else is missing.
 size_t exercise_texts(std::string_view lines, std::string_view name) {
     const auto copy = fuzzing::exact_copy(std::string(lines) + '\0');
-    const auto found = corpusfmt::clean_rows<Document>({copy.get(), lines.size()}, nullptr, name);
+    const auto found = corpusfmt::clean_rows<Document>({copy.get(), lines.size()}, name);
     if (!found) return 0;
     size_t texts = 0;
     for (const Document& row : found->rows) {
@@ -196,7 +180,7 @@ size_t exercise_texts(std::string_view lines, std::string_view name) {
         texts += row.text.raw.size();
     }
     const std::string rest = corpusfmt::without_texts({copy.get(), found->end}, found->rows);
-    const auto again = corpusfmt::clean_rows<Document>(rest, nullptr, name);
+    const auto again = corpusfmt::clean_rows<Document>(rest, name);
     const auto is_empty = [](const Document& row) { return row.text.raw.empty(); };
     const bool is_same = again && again->end == rest.size() && again->rows.size() == found->rows.size();
     if (rest.size() + texts != found->end || !is_same || !std::all_of(again->rows.begin(), again->rows.end(), is_empty)) {

@@ -450,7 +450,7 @@ def test_texts_that_may_be_double_encoded_are_named(ascii_only: bool) -> None:
             rows.append(json.dumps({"id": "1", "source": "s"} | fields, ensure_ascii=ascii_only).encode())
     data = b"\n".join(rows)
     for start in (0, len(rows[0]) + 1):
-        size, count, _, suspects, _ = kernel.documents(memoryview(data)[start:])
+        size, count, _, suspects = kernel.documents(memoryview(data)[start:])
         first = 1 if start else 0
         assert (size, count) == (len(data) - start, len(rows) - first)
         assert [row + first for row, _ in suspects] == [row for row in expected if row >= first]

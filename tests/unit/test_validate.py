@@ -17,15 +17,12 @@ from support import gzipped
 
 import corpusfmt
 from corpusfmt import formats
-from corpusfmt.engine import sharing
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.run import Late
 from corpusfmt.engine.validate import _ended, grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.io.limits import Limits
-from corpusfmt.io.loading import Seen
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import UsageError
 from corpusfmt.report import RENDERERS
@@ -322,12 +319,3 @@ def test_a_task_that_is_read_elsewhere_is_seen_from_here(tmp_path: Path) -> None
     note_read(gauge.file, 3, 1 << 40)
     gauge.look([0, 1, 3, 9])
     assert seen == [{0: 0, 1: 7, 3: 1 << 40, 9: 0}]
-
-
-def test_files_with_the_same_columns_share_them() -> None:
-    found = {f"{number}": Looked((Seen(kinds=number % 3),), number) for number in range(4)}
-    looked = sharing.LookedAt()
-    for path, each in found.items():
-        looked.note(path, each)
-    assert looked == found
-    assert looked["0"].blocks is looked["3"].blocks

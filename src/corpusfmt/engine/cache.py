@@ -29,7 +29,6 @@ from corpusfmt.engine.parts import Result, digest_of_rules, record_of
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult, formats
 from corpusfmt.formats.columns import load_columns
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import PARTIAL_PREFIX
 from corpusfmt.io.streams import facts_of
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
@@ -50,7 +49,6 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True):
 
     files: dict[str, FileFacts]
     result: Result
-    looked: dict[str, Looked]
     scratch: dict[str, str]
 
 
@@ -120,9 +118,7 @@ class Cache(Struct, frozen=True):
                     target = scratch / path
                     target.parent.mkdir(parents=True, exist_ok=True)
                     target.write_bytes(base64.b64decode(data))
-                result = entry.result.result(fmt)
-                result.looked = entry.looked
-                return result
+                return entry.result.result(fmt)
         before = {role: file.version for role, file in shard.files.items()}
         # What the check leaves there is moved when it is known to be this shard's.
         with tempfile.TemporaryDirectory(dir=scratch.parent, prefix="corpusfmt-") as folder:
@@ -138,7 +134,6 @@ class Cache(Struct, frozen=True):
                     record = {
                         "files": files,
                         "result": record_of(fmt, 0, result),
-                        "looked": result.looked,
                         "scratch": scratched,
                     }
                     entry_data = dumped(to_builtins(record)).encode()

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -21,12 +21,11 @@ from msgspec.structs import replace
 from corpusfmt._version import VERSION
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import Share
-from corpusfmt.engine.sharing import Asked, LookedAt, Outcome, Whole, Work
+from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
 from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import LimitReached
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry, printable
 from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
@@ -87,7 +86,6 @@ class Result(Struct, frozen=True):
     passed_over: list[FindingRecord]
     facts: Any
     read: dict[str, tuple[int, str]]
-    looked: dict[str, Looked] = {}
 
     def result(self, fmt: Format) -> ShardResult:
         """Return the result, as the check gave it."""
@@ -100,7 +98,7 @@ class Result(Struct, frozen=True):
         )
         facts = None if self.facts is None else convert(self.facts, fmt.facts)
         read = {url: FileFacts(size, sha256) for url, (size, sha256) in self.read.items()}
-        return ShardResult(tally, self.coverage.coverage, facts, self.seconds, read, self.looked)
+        return ShardResult(tally, self.coverage.coverage, facts, self.seconds, read)
 
 
 def _counter(counts: _Counts) -> Counter[tuple[str, str, str]]:
@@ -124,7 +122,6 @@ def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
         "passed_over": list(map(finding_record, tally.passed_over.values())),
         "facts": result.facts,
         "read": {url: (facts.size, facts.sha256) for url, facts in result.read.items()},
-        "looked": result.looked,
     }
 
 
@@ -169,11 +166,8 @@ class PartWriter(Whole):
             self._limit = self._limit or limit
             raise
 
-    def note(self, found: Looked | FileFacts, path: str) -> None:
-        if isinstance(found, FileFacts):
-            self._file.write({"kind": "hashed", "path": path, "size": found.size, "sha256": found.sha256})
-        else:
-            self._file.write({"kind": "columns", "path": path, "found": found})
+    def note(self, found: FileFacts, path: str) -> None:
+        self._file.write({"kind": "hashed", "path": path, "size": found.size, "sha256": found.sha256})
 
     def keep(self, scratch: Path, read: int) -> None:
         self._read += read
@@ -194,19 +188,15 @@ class Parts(Whole):
         self.started: str = min(part.header["started"] for part in parts)
         self._number = 0
         # What is known of files of the present path, apart from the checks of shards.
-        self._columns = LookedAt()
         self.hashed: dict[str, FileFacts] = {}
 
     def next_input(self) -> None:
         self._number += 1
-        self._columns, self.hashed = LookedAt(), {}
+        self.hashed = {}
 
     def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
         del shards
         return ()
-
-    def columns(self, looked: Mapping[str, Looked]) -> Mapping[str, Looked]:
-        return {**looked, **self._columns}
 
     def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
         """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
@@ -232,8 +222,6 @@ class Parts(Whole):
                     places[record["position"]] = part, offset
                 elif record["kind"] == "scratch":
                     append_scratch(record, work.options.scratch)
-                elif record["kind"] == "columns":
-                    self._columns.note(record["path"], convert(record["found"], Looked))
                 elif record["kind"] == "hashed":
                     self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
                 else:

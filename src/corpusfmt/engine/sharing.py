@@ -7,14 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, msgpack
-from msgspec.structs import replace
+from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, FieldNames, Format, Shard, ShardResult
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
-from corpusfmt.io.loading import Seen
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.report.saved import Code
 from corpusfmt.rules import Override
@@ -60,19 +57,6 @@ class Work(Struct, frozen=True):
     meter: Meter
 
 
-class LookedAt(dict[str, Looked]):
-    """Files that were looked at, by their paths. Many have the same columns: these are one object."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._columns: dict[bytes, tuple[Seen, ...]] = {}
-
-    def note(self, path: str, found: Looked) -> None:
-        """Add a file."""
-        columns = self._columns.setdefault(msgpack.encode(found.blocks), found.blocks)
-        self[path] = replace(found, blocks=columns)
-
-
 class Whole:
     """A run of one process, which checks every shard, reads every file, and judges the corpus. Others override what they do."""
 
@@ -97,11 +81,7 @@ class Whole:
         del work
         return checks
 
-    def columns(self, looked: Mapping[str, Looked]) -> Mapping[str, Looked]:
-        """Return the files whose columns need not be looked at again; `looked` are those that the checks have looked at."""
-        return looked
-
-    def note(self, found: Looked | FileFacts, path: str) -> None:
+    def note(self, found: FileFacts, path: str) -> None:
         """Note what was found in a file apart from the check of its shard."""
 
     def keep(self, scratch: Path, read: int) -> None:

@@ -18,7 +18,7 @@ from corpusfmt.engine.executors import default_jobs, executor_factory, placed, p
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.sampling import Sample, sample_of
-from corpusfmt.engine.sharing import WHOLE, LookedAt, Outcome, Whole, Work
+from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
     FieldNames,
@@ -332,14 +332,17 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     open_executor = executor_factory(run.engine, workers)
     scratch = options.scratch
     assert scratch is not None
+    if options.grading.loading and part.judges and fmt.descriptions is None:
+        from corpusfmt.hub.load import require_datasets  # noqa: PLC0415 - seldom needed
+
+        require_datasets()  # rather than after the shards
     with ShardProgress(run.progress, sizes) as shown:
         hashing = release is not None and release.needs_digests
         checks = _checks(run, sample, positions, hashing, open_executor, workers, shown)
         results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
-        looked = LookedAt()
         checked: list[Checked] = []
-        facts, is_whole = _merged(run, plan, sample, results, release, looked, checked)
+        facts, is_whole = _merged(run, plan, sample, results, release, checked)
         checks.close()
         is_stopped = is_stopped or _stops(run, plan.tally)
         coverage.sampled = sample.is_part(len(checked), len(plan.shards))
@@ -352,7 +355,7 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
                 _check_description(run, release.found.files, plan)
             if part.judges:
                 _note_idle_profiles(run, coverage)
-            _judge_files(run, root, plan, checked, looked, release, manifest_judge, open_executor, workers)
+            _judge_files(run, root, plan, checked, release, manifest_judge, open_executor, workers)
         part.keep(scratch, run.meter.read - before)
     if is_stopped:
         coverage.gap(".", _left(coverage, len(shards)), STOPPED)
@@ -439,7 +442,6 @@ def _judge_files(
     root: Entry,
     plan: Plan,
     checked: Sequence[Checked],
-    looked: LookedAt,
     release: Release | None,
     manifest_judge: Judge,
     open_executor: Callable[[], Executor],
@@ -450,13 +452,14 @@ def _judge_files(
     For a part, only a share of the files is read, and nothing is judged.
     """
     fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
-    if options.grading.loading:
+    if options.grading.loading and part.judges and fmt.descriptions is None:
         from corpusfmt.engine.loading import check_loading  # noqa: PLC0415 - seldom needed
 
-        loading_judge = check_loading(root, fmt, plan.shards, looked, options, open_executor, workers, meter, part)
-        if part.judges:
-            plan.tally.merge(loading_judge.tally)
-            plan.coverage.add(loading_judge.coverage)
+        paths = frozenset(path for each in checked for path in each.paths)
+        sampled = paths if plan.coverage.sampled else None
+        loading_judge = check_loading(root, plan.shards, sampled, options, open_executor, workers, meter)
+        plan.tally.merge(loading_judge.tally)
+        plan.coverage.add(loading_judge.coverage)
     if release is not None:
         from corpusfmt.engine.release import hash_unread, judge_release, judge_unsealed  # noqa: PLC0415
         from corpusfmt.manifest.beside import role_of_record  # noqa: PLC0415
@@ -484,12 +487,11 @@ def _merged(
     sample: Sample,
     results: Iterator[Outcome],
     release: Release | None,
-    looked: LookedAt,
     checked: list[Checked],
 ) -> tuple[list[object], bool]:
     """Take what the checks of a sample gave; return their facts, and whether that is all.
 
-    What they have looked at goes into `looked`, what was checked into `checked`.
+    What was checked goes into `checked`.
     """
     fmt, coverage = run.fmt, plan.coverage
     facts: list[object] = []
@@ -500,8 +502,6 @@ def _merged(
             coverage.shards_seen += 1
             coverage.checked[fmt.name] += len(shard.files)
             checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-            for path, found in result.looked.items():
-                looked.note(path, found)
             if result.facts is not None:
                 facts.append(result.facts)
             if release is not None:

@@ -27,7 +27,6 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.draw import Draw
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.paths import Entry, printable, walk
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -163,8 +162,7 @@ class Plan(Struct):
 class ShardResult(Struct):
     """The results for one shard. `facts` is small, mergeable and picklable: it feeds the dataset-level rules.
 
-    `read` has, by URL, the files that were read to their end, if the caller wants them; `looked` has, by path, what a loader
-    infers from them, if a profile wants it.
+    `read` has, by URL, the files that were read to their end, if the caller wants them.
     """
 
     tally: Tally
@@ -172,7 +170,6 @@ class ShardResult(Struct):
     facts: Any = None
     seconds: float = 0.0
     read: Mapping[str, FileFacts] = field(default_factory=dict)
-    looked: Mapping[str, Looked] = {}
 
 
 class Detection(Struct, frozen=True):

@@ -56,7 +56,7 @@ struct Converted {
 inline Converted rows_of_pairs(std::string_view text, std::string_view records, std::string_view row, uint64_t line, size_t most) {
     Converted made{{}, {}, 0, 0, line};
     made.texts.reserve(most + most / 4);
-    Parser parser(false);
+    Parser parser;
     while (made.texts.size() < most) {
         const size_t end = text.find("\n\n", made.text_end), feed = records.find('\n', made.records_end);
         if (end == text.npos || feed == records.npos || feed - made.records_end > 1'000'000) break;
@@ -90,7 +90,7 @@ inline Converted rows_of_pairs(std::string_view text, std::string_view records, 
 inline std::optional<Converted> pairs_of_rows(std::string_view rows, std::string_view language, uint64_t line) {
     Converted made{{}, {}, 0, 0, line};
     made.texts.reserve(rows.size());
-    Parser parser(false), inside(false);
+    Parser parser, inside;
     while (!rows.empty()) {
         const std::string_view row = rows.substr(0, rows.find('\n'));
         rows.remove_prefix(std::min(row.size() + 1, rows.size()));

@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -25,7 +24,6 @@
 #include <string>
 #include <string_view>
 #include <system_error>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -37,19 +35,7 @@
 
 namespace corpusfmt {
 
-// What a loader infers the type of a column from, as in `io.loading`. Sets of them are sums.
-enum Kind : uint16_t {
-    kUnsure = 0, kText = 1, kTime = 2, kNumber = 4, kInteger = 8, kWide = 16, kWhole = 32, kFraction = 64, kLong = 128,
-    kNull = 256, kBool = 512, kEmpty = 1024, kQuoting = 2048, kAllKinds = 4095,
-};
-
 constexpr int kLevels = 64;
-
-constexpr uint64_t kFactor = 0x9E3779B97F4A7C15;
-inline uint64_t mixed(uint64_t hash, uint64_t word) {
-    hash = (hash ^ word) * kFactor;
-    return hash ^ hash >> 32;
-}
 
 // The same as `is_timestamp` of the rules.
 inline bool is_timestamp(std::string_view text) {
@@ -86,63 +72,6 @@ inline bool is_timestamp(std::string_view text) {
     return at == text.size();
 }
 
-inline Kind kind_of_timestamp(std::string_view raw) {
-    if (raw.size() > 19 && (raw[19] == '.' || raw[19] == ',')) return kText;
-    const bool usual = raw.size() == 20 && raw[10] == 'T' && raw[17] < '6' && raw[19] == 'Z';
-    return (usual || raw.size() == 10) && raw.substr(0, 4) != "0000" ? kTime : kUnsure;
-}
-
-// What a loader may take a text for that begins with a digit or a minus sign.
-inline Kind kind_of_number(std::string_view raw) {
-    if (is_timestamp(raw)) return kind_of_timestamp(raw);
-    const auto in_number = [](char byte) { return is_digit(byte) || byte == '.' || (byte | 0x20) == 'e' || byte == ' '; };
-    const auto odd = std::find_if_not(raw.begin() + 1, raw.end(), in_number);
-    if (odd == raw.end()) return std::all_of(raw.begin(), raw.end(), is_digit) ? kNumber : kUnsure;
-    if (*odd == '\\' || (raw.size() > 7 && raw[4] == '-' && raw[7] == '-')) return kUnsure;
-    return (*odd == '-' || *odd == '+') && (odd[-1] | 0x20) == 'e' ? kUnsure : kText;
-}
-
-// Whether the first bytes are certainly those of a word and not of a number or a time: a letter other than e and t, and no escape.
-inline bool begins_like_word([[maybe_unused]] std::string_view raw) {
-#if defined(__GNUC__)
-    if (Bytes bytes; raw.size() >= sizeof(bytes)) {
-        std::memcpy(&bytes, raw.data(), sizeof(bytes));
-        const auto lower = bytes | 0x20;
-        const auto letters = ((bytes & 0x40) != 0) & (lower != 'e') & (lower != 't');
-        return (first_marked(letters) < 16) & (first_marked(bytes == '\\') == 16);
-    }
-#endif
-    return false;
-}
-
-inline std::string_view without_space(std::string_view raw) {  // nor escapes of space, at its beginning
-    const auto is_escape = [&] { return raw.size() > 1 && raw[0] == '\\' && (raw[1] == 'n' || raw[1] == 't' || raw[1] == 'r'); };
-    while (raw.substr(0, 1) == " " || is_escape()) raw.remove_prefix(raw[0] == ' ' ? 1 : 2);
-    return raw;
-}
-
-constexpr std::string_view kFirstOfValues = "-0123456789tfnNI [{\\";
-constexpr auto kBeginsValue = bytes_that([](unsigned byte) { return kFirstOfValues.find(static_cast<char>(byte)) != kFirstOfValues.npos; });
-
-// Whether a text is nothing else, as most are: one branch finds it. A byte follows `raw`.
-CORPUSFMT_INLINE inline bool is_plain_text(std::string_view raw) {
-    return (!kBeginsValue[static_cast<unsigned char>(*raw.data())]) | (is_digit(*raw.data()) & begins_like_word(raw));
-}
-
-// What a loader may take a text for, by its raw bytes. The same as `Looking` finds, or `kUnsure`.
-inline Kind kind_of_text(std::string_view raw) {
-    if (raw.empty() || is_plain_text(raw)) return kText;
-    const char first = raw[0];
-    const std::string_view start = raw.substr(0, first == 'N' ? 3 : 4), words = "true fals null NaN Infi -Inf", others = " [{\\";
-    if (is_digit(first) || (first == '-' && start != "-Inf")) return kind_of_number(raw);
-    if (others.find(first) == others.npos) return words.find(start) != words.npos || start.find('\\') != start.npos ? kUnsure : kText;
-    if (const auto bare = without_space(raw); bare.size() < raw.size()) return kind_of_text(bare) == kText ? kText : kUnsure;
-    if (first == '\\' && raw[1] == 'u') return unit_at(raw.data() + 2) < 0x80 ? kUnsure : kText;
-    if (first == '\\' && raw[1] != '"') return kText;
-    const std::string_view end = raw.substr(raw.size() - std::min<size_t>(raw.size(), 6));
-    return end.find('\\') != end.npos || end.find_last_of("]} ") == end.size() - 1 ? kUnsure : kText;
-}
-
 struct String {
     std::string_view raw;  // between the quotation marks
     size_t saved = 0;      // the number of characters that escapes add to the raw text
@@ -158,22 +87,7 @@ struct Name {
 struct Number {
     bool negative = false, integer = true;
     uint64_t magnitude = 0;  // of an integer
-    const char *begin = nullptr, *end = nullptr;  // without the sign
-    int64_t decimals = 0;  // without an exponent
 
-    // The same as `Looking` finds, or `kUnsure`.
-    Kind kind() const {
-        const auto is_exact = [&] { return static_cast<uint64_t>(static_cast<double>(magnitude)) == magnitude; };
-        if (decimals > 0 && decimals <= 10 && end - begin <= 16 && end[-1] != '0') return kFraction;
-        if (integer) return magnitude <= uint64_t{1} << 53 ? kInteger : magnitude >> 63 || is_exact() ? kUnsure : kWide;
-#ifdef __cpp_lib_to_chars
-        double value;
-        if (std::from_chars(begin, end, value).ec == std::errc() && value < 1e5) {
-            return std::round(value * 1e10) / 1e10 != value ? kLong : std::floor(value) == value ? kWhole : kFraction;
-        }
-#endif
-        return kUnsure;
-    }
 };
 
 // Reads JSON values from valid UTF-8. Each function reads one thing and returns whether it is flawless.
@@ -181,22 +95,13 @@ struct Number {
 // A control character must follow: no string, number or space goes past it.
 class Parser {
   public:
-    explicit Parser(bool sampling) : sampling(sampling) {}
-
-    const bool sampling;  // whether shapes are asked for
-
     // `end` is the place of a control character after the row to read, or a later one.
     void start(const char* row, const char* end) {
         at_ = row;
         end_ = end;
         names_.clear();
         names_read_ = 0;
-        shape_ = 0;
-        unsure_ = false;
     }
-
-    // Equal for rows with the same names and kinds of values in the same places, those of a list taken together; or 0.
-    uint64_t shape() const { return unsure_ ? 0 : shape_; }
 
     const char* at() const { return at_; }
 
@@ -206,26 +111,6 @@ class Parser {
         if (*at_ != byte) return false;
         ++at_;
         return true;
-    }
-
-    // Adds a kind of value to the shape of the row.
-    bool see(uint64_t what) {
-        shape_ += what;
-        unsure_ |= what == kUnsure;
-        return true;
-    }
-
-    bool string(String& found) { return quoted(found) && (!sampling || see(is_plain_text(found.raw) ? kText : kind_of(found))); }
-
-    // Texts that are objects or arrays are read as such.
-    static Kind kind_of(const String& found) {
-        const Kind kind = kind_of_text(found.raw);
-        if (kind != kUnsure || (found.raw[0] != '{' && found.raw[0] != '[')) return kind;
-        std::string text;
-        append_text(text, found.raw);
-        Parser inside(false);
-        inside.start(text.data(), text.data() + text.size());
-        return inside.value(kLevels) && inside.at() == text.data() + text.size() ? kQuoting : kUnsure;
     }
 
     bool quoted(String& found) {
@@ -252,26 +137,23 @@ class Parser {
     bool number(Number& found) {
         found = Number{};
         found.negative = take('-');
-        found.begin = at_;
+        const char* const begin = at_;
         while (is_digit(*at_)) found.magnitude = found.magnitude * 10 + static_cast<uint64_t>(*at_++ - '0');
-        const auto digits = static_cast<int64_t>(at_ - found.begin);
-        if (digits == 0 || (digits > 1 && *found.begin == '0')) return false;
-        int64_t significant = *found.begin == '0' ? 0 : digits, exponent = 0;
+        const auto digits = static_cast<int64_t>(at_ - begin);
+        if (digits == 0 || (digits > 1 && *begin == '0')) return false;
+        int64_t significant = *begin == '0' ? 0 : digits, exponent = 0;
         if (take('.')) {
             found.integer = false;
             const char* const fraction = at_;
             while (is_digit(*at_)) ++at_;
             if (at_ == fraction) return false;
-            found.decimals = at_ - fraction;
             significant += at_ - (significant ? fraction : std::find_if(fraction, at_, [](char digit) { return digit != '0'; }));
         }
         if (*at_ == 'e' || *at_ == 'E') {
             ++at_;
             found.integer = false;
-            found.decimals = 0;
             if (!read_exponent(exponent)) return false;
         }
-        found.end = at_;
         if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
         return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
     }
@@ -288,13 +170,13 @@ class Parser {
         String text;
         Number found;
         switch (*at_) {
-            case '"': return string(text);
+            case '"': return quoted(text);
             case '{': return object(levels, [&](std::string_view) { return value(levels - 1); });
-            case '[': return list(levels);
-            case 't': return word("true");
-            case 'f': return word("false");
-            case 'n': return word("null");
-            default: return number(found) && (!sampling || see(found.kind()));
+            case '[': return array(levels, [&] { return value(levels - 1); });
+            case 't': return follows("true");
+            case 'f': return follows("false");
+            case 'n': return follows("null");
+            default: return number(found);
         }
     }
 
@@ -304,15 +186,13 @@ class Parser {
         if (levels == 0 || !take('{')) return false;
         const size_t first = names_.size();
         skip_space();
-        if (take('}')) return see(kEmpty);
+        if (take('}')) return true;
         do {
             const Name* const found = skip_space() ? name() : nullptr;
             if (!found || (names_.size() - first < kFew && std::find(names_at(first), names_.end(), found->hash) != names_.end())) return false;
             names_.push_back(found->hash);
-            if (sampling) shape_ = (shape_ ^ found->hash) * kFactor;
             if (!(skip_space() && take(':') && skip_space() && member(found->text) && skip_space())) return false;
         } while (take(','));
-        shape_ = mixed(shape_, '}');
         if (names_.size() - first > kFew) {  // those were not compared
             std::sort(names_at(first), names_.end());
             if (std::adjacent_find(names_at(first), names_.end()) != names_.end()) return false;
@@ -337,8 +217,6 @@ class Parser {
         return std::all_of(expected.begin(), expected.end(), [&](char byte) { return take(byte); });
     }
 
-    bool word(std::string_view expected) { return see(expected[0] == 'n' ? kNull : kBool) && follows(expected); }
-
   private:
     static constexpr int64_t kDigitsOfDoubles = 308;  // any number below 10^308 is finite
     static constexpr int64_t kDigitsKept = 17;  // a double keeps no more
@@ -359,21 +237,6 @@ class Parser {
         const std::string_view text = text_of(found);
         usual = {rest.substr(0, found.raw.size() + 2), text, Xxh64::of(text)};
         return &usual;
-    }
-
-    // An array of any values. Its shape is that of the different ones, if they are simple, or else of all but repeated ones.
-    bool list(int levels) {
-        uint64_t before = shape_, kinds = 0, last = 0;
-        const auto item = [&] {
-            shape_ = 0;
-            if (!value(levels - 1)) return false;
-            if (shape_ <= kAllKinds) kinds |= shape_;
-            else if (shape_ != last) before = mixed(before, last = shape_);
-            return true;
-        };
-        if (!array(levels, item)) return false;
-        shape_ = mixed(before ^ ']', kinds);
-        return true;
     }
 
     CORPUSFMT_ONCE bool skip_some_space() {
@@ -420,8 +283,6 @@ class Parser {
     std::vector<uint64_t> names_;  // hashes of the names of all open objects
     std::array<Name, 64> usual_;  // the first names of a row
     size_t names_read_ = 0;
-    uint64_t shape_ = 0;
-    bool unsure_ = false;
     std::deque<std::string> decoded_;
 };
 
@@ -448,16 +309,6 @@ struct Shape {
     std::vector<std::string_view> names;
 };
 
-// The shape of a row, which is the first one of its shape in a block or of unknown shape (0), and its begin and end.
-using Sample = std::array<unsigned long long, 3>;
-
-// From call to call: the bytes that a loader's block still takes, of which the row of the last one ends it; the rows passed in
-// calls without samples; and recent shapes, each in the place of its first bits.
-struct Sampler {
-    uint64_t room = 0, rows = 0;
-    std::array<uint64_t, 16> recent{};
-};
-
 // A record of OSCAR's metadata. The hash of its headers does not depend on their order.
 struct Record {
     uint64_t offset = kUnclear, lines = 0, hash = 0;
@@ -469,21 +320,19 @@ struct Record {
 // The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
-    Rows(bool sampled, std::optional<std::string_view> name) : parser(sampled), name(name) {}
+    explicit Rows(std::optional<std::string_view> name) : name(name) {}
 
     Parser parser;
     size_t end = 0;  // of the last row
     std::vector<Row> rows;
     std::vector<Shape> shapes;
     std::vector<std::string_view> names;  // of the attributes of the last row
-    std::vector<Sample> samples;
-    std::unordered_set<uint64_t> known;
     const std::optional<std::string_view> name;  // of texts, next to which anything may be
 };
 
 inline bool read_text(Parser& parser, std::string_view& text) {
     String found;
-    if (!parser.string(found)) return false;
+    if (!parser.quoted(found)) return false;
     text = parser.text_of(found);
     return true;
 }
@@ -496,17 +345,17 @@ inline bool read_row(Rows<Document>& block, bool ascii, Document& row) {
         if (name == "source") return has_source = read_text(parser, row.source.emplace());
         if (name == "text") {
             const String& text = row.text;
-            if (!parser.string(row.text)) return false;
+            if (!parser.quoted(row.text)) return false;
             row.suspect = (!ascii && double_encoding_at<false>(text.raw, 0)) || (text.accents && double_encoding_at<true>(text.raw, 0));
             row.size = text.raw.size() - text.saved - (ascii ? 0 : continuations_in(text.raw));
             return has_text = true;
         }
         String text;
         if (name == "added" || name == "created") {
-            return parser.quoted(text) && !text.saved && is_timestamp(text.raw) && parser.see(kind_of_timestamp(text.raw));
+            return parser.quoted(text) && !text.saved && is_timestamp(text.raw);
         }
         if (name == "metadata" || name == "attributes") return parser.at()[0] == '{' && parser.value(kLevels);
-        if (name == "version") return parser.word("null") || parser.string(text);
+        if (name == "version") return parser.follows("null") || parser.quoted(text);
         return parser.value(kLevels);
     };
     const auto any_member = [&](std::string_view name) {
@@ -523,21 +372,17 @@ inline bool read_span(Parser& parser, uint64_t& start, uint64_t& end, Number& sc
 }
 
 inline bool read_spans(Parser& parser, uint64_t& reach) {
-    uint64_t previous = 0, kinds = 0, offsets = 0;
+    uint64_t previous = 0;
     bool clear = true;
     const auto span = [&] {
         uint64_t start, end;
         Number score;
         if (!read_span(parser, start, end, score)) return false;
-        const uint64_t kind = parser.sampling ? score.kind() : kText;
-        kinds |= kind == kUnsure ? kUnclear : kind;
-        offsets |= start | end;
         clear &= (previous <= start) & (start < end);
         previous = end;
         return true;
     };
     if (!parser.array(1, span)) return false;
-    parser.see((kinds | offsets) >> 53 ? uint64_t{kUnsure} : (previous ? kinds : uint64_t{kEmpty}) << 16);
     reach = std::max(reach, clear ? previous : kUnclear);
     return true;
 }
@@ -554,7 +399,7 @@ inline bool read_row(Rows<Attributes>& block, bool, Attributes& row) {
     const auto member = [&](std::string_view name) {
         if (name == "id") return has_id = read_text(parser, row.id);
         if (name == "attributes") return has_attributes = parser.object(kLevels, attribute);
-        if (name == "source") return parser.word("null") || read_text(parser, row.source.emplace());
+        if (name == "source") return parser.follows("null") || read_text(parser, row.source.emplace());
         return parser.value(kLevels);
     };
     if (!parser.object(kLevels, member) || !has_id || !has_attributes) return false;
@@ -599,7 +444,7 @@ inline bool is_usual(size_t header, std::string_view text) {
     constexpr std::string_view kMostDigits = "999999999999999999";  // any of them fits 64 bits
     if (header == kLength) return !text.empty() && fits(text, kMostDigits.substr(0, text.size()));
     if (header == kUri) return is_uri(text);
-    if (header == kDate && !(is_timestamp(text) && kind_of_timestamp(text) == kTime)) return false;
+    if (header == kDate && (text.size() != 20 || text[17] > '5' || text.substr(0, 4) == "0000" || !is_timestamp(text))) return false;
     return kUsualHeaders[header].pattern.empty() || fits(text, kUsualHeaders[header].pattern);
 }
 
@@ -640,14 +485,12 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
-// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`. With a sampler they are
-// sampled, anew after the row that ends a block, which is a sample, too. At most one block may end before the last row.
+// The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`.
 template <typename Row>
-std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, Sampler* sampler = nullptr, std::optional<std::string_view> name = {}) {
+std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, std::optional<std::string_view> name = {}) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(sampler != nullptr, name);
+    auto found = std::make_unique<Rows<Row>>(name);
     const char* at = lines.data();
-    uint64_t room = sampler ? sampler->room : UINT64_MAX;
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
         const char* const end_of_row = feed ? static_cast<const char*>(feed) : end;
@@ -659,23 +502,8 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, Sampler* sampler =
         const bool is_read = (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
         if (!is_read || found->parser.at() != end_of_row) break;
         found->rows.push_back(row);
-        const auto begin = static_cast<size_t>(at - lines.data()), next = begin + bytes.size() + 1;
-        const uint64_t shape = found->parser.shape();
-        const bool ends_block = next > room;
-        if (sampler && (shape == 0 || ends_block || (sampler->recent[shape >> 60] != shape && found->known.insert(sampler->recent[shape >> 60] = shape).second))) {
-            found->samples.push_back({shape, begin, begin + bytes.size()});
-        }
-        if (ends_block) {
-            found->known.clear();
-            sampler->recent = {};
-            room = UINT64_MAX;
-        }
+        found->end = std::min(static_cast<size_t>(end_of_row - lines.data()) + 1, lines.size());
         at = end_of_row + 1;
-        found->end = std::min(next, lines.size());
-    }
-    if (sampler && found->samples.empty()) {
-        sampler->room -= static_cast<uint64_t>(at - lines.data());
-        sampler->rows += found->rows.size();
     }
     return found->rows.empty() ? nullptr : std::move(found);
 }
@@ -700,8 +528,6 @@ inline std::string without_texts(std::string_view lines, const std::vector<Docum
 namespace {
 
 using namespace corpusfmt;
-
-PyObject* as_sample(const Sample& sample) { return Py_BuildValue("KKK", sample[0], sample[1], sample[2]); }
 
 PyObject* as_item(const Shape& shape) {
     const Owned names(as_list(shape.names, as_str));
@@ -754,23 +580,19 @@ struct Kept {
 };
 
 template <typename Row>
-PyObject* clean(PyObject*, PyObject* arguments) {
-    PyObject *object, *numbers = Py_None;
-    Buffer sampler;
+PyObject* clean(PyObject*, PyObject* object) {
     auto kept = std::make_unique<Kept>();
-    if (!PyArg_ParseTuple(arguments, "O|O", &object, &numbers) || !kept->lines.open(object)) return nullptr;
-    if (numbers != Py_None && !sampler.open(numbers, PyBUF_WRITABLE)) return nullptr;
-    if (sampler.view.obj && sampler.size() != sizeof(Sampler)) return PyErr_Format(PyExc_ValueError, "expected a sampler of %zu bytes", sizeof(Sampler));
+    if (!kept->lines.open(object)) return nullptr;
     const std::string_view lines = kept->lines.bytes();
-    auto found = (Unlocked(), clean_rows<Row>(lines, sampler.items<Sampler>()));
+    auto found = (Unlocked(), clean_rows<Row>(lines));
     if (!found) return Py_NewRef(Py_None);
     kept->rows.assign(found->rows.begin(), found->rows.end());
     const auto end = static_cast<Py_ssize_t>(found->end), rows = static_cast<Py_ssize_t>(kept->rows.size());
-    const Owned details(details_of(*found, lines)), samples(as_list(found->samples, as_sample));
+    const Owned details(details_of(*found, lines));
     kept->found = std::move(found);
     const Owned capsule(PyCapsule_New(kept.get(), Kept::kName, [](PyObject* self) { delete Kept::in(self); }));
     if (capsule) kept.release();
-    return Py_BuildValue("nnOOO", end, rows, capsule.get(), details.get(), samples.get());
+    return Py_BuildValue("nnOO", end, rows, capsule.get(), details.get());
 }
 
 PyObject* values(PyObject*, PyObject* capsule) {
@@ -846,7 +668,7 @@ PyObject* texts(PyObject*, PyObject* arguments) {
 PyObject* texts_apart(PyObject*, PyObject* arguments) {
     Buffer lines, name;
     if (!PyArg_ParseTuple(arguments, "y*y*", &lines.view, &name.view)) return nullptr;
-    const auto found = (Unlocked(), clean_rows<Document>(lines.bytes(), nullptr, name.bytes()));
+    const auto found = (Unlocked(), clean_rows<Document>(lines.bytes(), name.bytes()));
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
     bool coded = false;
     const auto quoted = [&](const Document& row) {
@@ -877,8 +699,8 @@ PyObject* pairs_of(PyObject*, PyObject* arguments) {
 }
 
 PyMethodDef kMethods[] = {
-    {"documents", guarded<clean<Document>>, METH_VARARGS, "documents(lines, sampler) -> (bytes read, rows, kept, suspect texts, samples), up to an odd row"},
-    {"attributes", guarded<clean<Attributes>>, METH_VARARGS, "attributes(lines, sampler) -> (bytes read, rows, kept, shapes, samples), up to an odd row"},
+    {"documents", guarded<clean<Document>>, METH_O, "documents(lines) -> (bytes read, rows, kept, suspect texts), up to an odd row"},
+    {"attributes", guarded<clean<Attributes>>, METH_O, "attributes(lines) -> (bytes read, rows, kept, shapes), up to an odd row"},
     {"values", guarded<values>, METH_O, "values(kept) -> (ids, sources, lengths of texts or reaches of spans)"},
     {"empty_texts", guarded<empty_texts>, METH_O, "empty_texts(documents) -> (number of empty texts, row of the first)"},
     {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from corpusfmt.formats.general import barred
 from corpusfmt.hub.kinds import matched, splits_of
 from corpusfmt.hub.rules import CARD_MALFORMED, CARD_PATH_UNMATCHED
-from corpusfmt.hub.types import Type, declared
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Json, Location, Problem, UsageError
 from corpusfmt.rules import Judge
@@ -33,7 +32,7 @@ class Table(Struct):
 
     name: str
     splits: Mapping[str, Sequence[str]]
-    features: Mapping[str, Type] | None = None
+    features: list[Any] | None = None
     sizes: Mapping[str, int] = {}
     by_paragraph: bool = False
 
@@ -157,9 +156,9 @@ def _tables(configs: Any, infos: Mapping[str, Json], paths: Sequence[str], judge
         yield Table(name, _splits(config, at, paths, judge), _features(info | config), _sizes(info), by_paragraph)
 
 
-def _features(info: Json) -> Mapping[str, Type] | None:
+def _features(info: Json) -> list[Any] | None:
     features = info.get("features")
-    return declared(features).members if isinstance(features, list) else None
+    return features if isinstance(features, list) else None
 
 
 def _plain(value: object) -> str:

@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
+from typing import Protocol
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
 from corpusfmt.hub.card import NAME as CARD
 from corpusfmt.hub.card import Table, is_card, tables_of
 from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of, unloadable
+from corpusfmt.hub.load import Files, Loaded, Misfit
 from corpusfmt.hub.rules import (
+    CARD_MALFORMED,
     CARD_SPLIT_SIZE,
     COLUMN_ADDED,
     DATA_NOT_LOADED,
+    KEY_MISSING,
     LOADED_TWICE,
     NOTHING_LOADED,
     READ_AS_TIME,
     SIDE_FILE_LOADED,
     TEXT_SPLIT,
+    TYPE_DIFFERS,
     UNSAFE_NAME,
+    VALUE_CHANGED,
 )
-from corpusfmt.hub.types import Misfit, Type, inferred, misfits, unfit_value
-from corpusfmt.io.lines import Block, blocks
-from corpusfmt.io.loading import FRACTION, Seen
-from corpusfmt.io.looking import Look, Looked, decode_row
+from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paragraphs import first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
@@ -36,36 +40,40 @@ from corpusfmt.rules import NOT_JUDGED, Judge
 
 # The builder of Markdown and TOML.
 _TASKS = "harbor"
+_BY_CODE = {
+    each.code: each for each in (CARD_MALFORMED, COLUMN_ADDED, KEY_MISSING, READ_AS_TIME, TYPE_DIFFERS, VALUE_CHANGED)
+}
 _IN_CARD = "list the data files in the `configs` of a card"
 _ONCE = "rename the file, or list it once in the card"
 
 
-#: Looks at files, in any process; they are given in the order of their paths.
-LookAt = Callable[[Sequence[Entry]], Mapping[str, Looked]]
+Split = tuple[int, int] | None
 
 
-def look_at(entry: Entry) -> Looked:
-    """Return the columns of a file of JSON Lines or Parquet, or where a text is split. What cannot be read is left to other rules."""
-    if entry.name.endswith(".parquet"):
-        from corpusfmt.hub.parquet import look_at_table  # noqa: PLC0415 - only for Parquet
+class Workers(Protocol):
+    """Read files in other processes: the results are in the order of what is asked."""
 
-        return look_at_table(entry)
-    look = Look()
+    def splits(self, texts: Sequence[Entry]) -> Iterable[Split]: ...
+
+    def load(self, tables: Sequence[Files]) -> Iterable[Loaded]: ...
+
+
+class Run(Struct, frozen=True):
+    """How tables are loaded: by which workers, with a folder that is removed, and which files are sampled, if not all."""
+
+    workers: Workers
+    cache: str
+    sampled: frozenset[str] | None = None
+    max_line_bytes: int = MAX_LINE_BYTES
+
+
+def split_in(entry: Entry) -> Split:
+    """Return the line and byte at which paragraphs first make several rows of a document. What cannot be read is left to other rules."""
     try:
-        if ".txt" in entry.name:
-            with entry.open() as file:
-                return Looked(split=first_split(Chunks(file, codec_of_name(entry.name), entry.path)))
-        for block in _blocks(entry):
-            look.note(block.data, block.line)
-    except (OSError, StreamFault) as error:
-        return Looked(gap=str(error))
-    return look.finish()
-
-
-def _blocks(entry: Entry) -> Iterator[Block]:
-    with entry.open() as file:
-        chunks = Chunks(file, codec_of_name(entry.name), entry.path)
-        yield from (block for block in blocks(chunks) if isinstance(block, Block))
+        with entry.open() as file:
+            return first_split(Chunks(file, codec_of_name(entry.name), entry.path))
+    except (OSError, StreamFault):
+        return None
 
 
 def judge_without_data(root: Entry, judge: Judge) -> None:
@@ -85,11 +93,11 @@ def judge_without_data(root: Entry, judge: Judge) -> None:
         judge.report(NOTHING_TO_CHECK, Problem("the card has no data files next to it", Location(CARD), hint))
 
 
-def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: LookAt) -> None:
+def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, run: Run) -> None:
     """Report everything that `datasets` would refuse, leave out or change; `documents` are the files with documents."""
     if root.kind != "directory":
         tables = [Table("", {"train": [root.path]})]
-        _judge_rows(tables, {root.path: root}, judge, look)
+        _judge_rows(tables, {root.path: root}, judge, run)
         return
     entries = {entry.path: entry for entry in walk(root) if entry.kind == "file"}
     for path in documents:
@@ -104,16 +112,15 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, look: Loo
     filled = [path for path in paths if entries[path].size]
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
-    _judge_rows(tables, entries, judge, look)
+    _judge_rows(tables, entries, judge, run)
 
 
-def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
+def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:
     """Report texts of documents that become several rows."""
     paths = sorted({path for each in tables if each.by_paragraph for own in each.splits.values() for path in own})
     texts = [path for path in paths if ".txt" in path]
-    looked = look([entries[path] for path in texts])
-    for path in texts:
-        if (split := looked[path].split) is not None:
+    for path, split in zip(texts, run.workers.splits([entries[path] for path in texts]), strict=True):
+        if split is not None:
             message = "a text becomes several rows: a carriage return follows another line end"
             hint = "convert the corpus to `parquet` or `dolma`, or write texts without carriage returns"
             judge.report(TEXT_SPLIT, Problem(message, Location(path, *split), hint))
@@ -169,143 +176,81 @@ def _in(table: Table) -> str:
     return f" in the config `{table.name}`" if table.name else ""
 
 
-def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
+def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:
     # One builder reads all configs: the one of the first.
     builder = builder_of(path for own in tables[0].splits.values() for path in own)
     if builder in {"json", "parquet"}:
-        _judge_columns(tables, entries, judge, look)
+        _judge_columns(tables, builder, entries, judge, run)
     elif builder == "text" and any(table.by_paragraph for table in tables):
-        _judge_paragraphs(tables, entries, judge, look)
+        _judge_paragraphs(tables, entries, judge, run)
     elif builder:
         judge.coverage.gap(".", NOT_JUDGED, f"none is for the rows of {builder} files")
 
 
-def _judge_columns(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, look: LookAt) -> None:
-    paths = sorted({path for table in tables for own in table.splits.values() for path in own})
-    looked = look([entries[path] for path in paths])
+def _judge_columns(tables: Sequence[Table], builder: str, entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:
+    asked = [
+        Files(
+            builder,
+            {split: [entries[path] for path in own] for split, own in table.splits.items() if own},
+            table.features,
+            run.cache,
+            run.sampled,
+            run.max_line_bytes,
+        )
+        for table in tables
+    ]
     reported: set[tuple[str, str, str]] = set()
-    for table in tables:
-        for path, problem_of in _unfit(table, looked, _recast(table, entries, looked)):
-            key = (path, problem_of.column, problem_of.type.code)
+    unread: set[str] = set()
+    for table, loaded in zip(tables, run.workers.load(asked), strict=True):
+        for path, reason in loaded.gaps.items():
+            if path not in unread:
+                judge.coverage.gap(path, "how it is loaded", reason)
+        unread.update(loaded.gaps)
+        for misfit in loaded.misfits:
+            key = (misfit.path, misfit.column, misfit.code)
             if key not in reported:
                 reported.add(key)
-                judge.report(problem_of.type, _problem(path, problem_of, table, looked))
-        if all(not looked[path].gap for own in table.splits.values() for path in own):
-            _judge_sizes(table, looked, judge)
+                judge.report(_BY_CODE[misfit.code], _problem(misfit, table, loaded.first))
+        if not loaded.gaps and run.sampled is None:
+            _judge_sizes(table, loaded.rows, judge)
 
 
-def _first(table: Table, looked: Mapping[str, Looked]) -> tuple[str, Seen] | None:
-    """Return the file that defines the types of a table, and its first block."""
-    first_split = next(iter(table.splits.values()), ())
-    return next(((path, looked[path].blocks[0]) for path in first_split if looked[path].blocks), None)
+def _problem(misfit: Misfit, table: Table, first: str) -> Problem:
+    by = "the card" if table.features is not None else f"`{first}`"
+    top = re.split(r"[.\[]", misfit.column, maxsplit=1)[0]
+    message = misfit.message
+    hint = f"declare another type of `{top}` in `dataset_info` of the card"
+    if misfit.expected:
+        message += f", expected `{misfit.expected}` as in {by}"
+    if misfit.code == COLUMN_ADDED.code:
+        message += f" of {by}"
+        hint = f"write `{top}` in all rows, or declare all columns in the card"
+    elif misfit.code == CARD_MALFORMED.code:
+        hint = "correct the head of the card"
+    elif table.features is None:
+        hint = _repair(misfit, top, by, is_table=misfit.path.endswith(".parquet"))
+    if misfit.effect:
+        message += f": {misfit.effect}"
+    return Problem(message, Location(misfit.path, misfit.line), misfit.hint or hint)
 
 
-def _types(table: Table, looked: Mapping[str, Looked]) -> Mapping[str, Type] | None:
-    if table.features is not None:
-        return table.features
-    first = _first(table, looked)
-    if first is None:
-        return None
-    path, block = first
-    begins = path == next(iter(table.splits.values()))[0]
-    return {name: inferred(seen, begins=begins) for name, seen in block.members.items()}
+def _repair(misfit: Misfit, top: str, by: str, *, is_table: bool) -> str:
+    """Return how values can be loaded of which none is dropped."""
+    if misfit.expected == "null":
+        there = "all its lists are empty" if misfit.column.endswith("[]") else "all its values are null"
+        if is_table:
+            return f"write `{misfit.found}` in {by} ({there})"
+        return f"declare `{misfit.column}` as `{misfit.found}` in `dataset_info` of the card (in {by} {there})"
+    if misfit.expected.startswith("struct<") and is_table:
+        return f"add the key `{misfit.found}` to `{misfit.column}` in {by}, null where it has no value"
+    if misfit.expected.startswith("struct<"):
+        return f"declare `{top}` as `json` in `dataset_info` of the card"
+    return f"write values of one type, or declare the type of `{top}` in `dataset_info` of the card"
 
 
-def _recast(table: Table, entries: Mapping[str, Entry], looked: Mapping[str, Looked]) -> dict[str, list[Misfit]]:
-    """Return, by file, how values do not fit that have to be compared.
-
-    Those are values of other types in Parquet, of narrow types, and floats in JSON.
-    """
-    first = _first(table, looked)
-    if first is None:
-        return {}
-    paths = dict.fromkeys(path for own in table.splits.values() for path in own)
-    if first[0].endswith(".parquet"):
-        from corpusfmt.hub.parquet import recast  # noqa: PLC0415 - only for Parquet
-
-        left_out = first[0] if table.features is None else None
-        others = (entries[path] for path in paths if path != left_out and path.endswith(".parquet"))
-        return recast(entries[first[0]], others, table.features)
-    types = _types(table, looked) or {}
-    with_floats: set[str] = set()
-    for members in (block.members for path in paths for block in looked[path].blocks):
-        with_floats.update(
-            name for name in types.keys() - with_floats if name in members and members[name].has(FRACTION)
-        )
-    narrow = {name: of for name, of in types.items() if of.is_narrow or (of.has_json and name in with_floats)}
-    # What could not be read once has been reported.
-    return {path: _unfit_values(entries[path], narrow) for path in paths if narrow and not looked[path].gap}
-
-
-def _unfit_values(entry: Entry, types: Mapping[str, Type]) -> list[Misfit]:
-    """Return how the values of some columns of JSON Lines do not fit, the first one of each column."""
-    found: dict[str, Misfit] = {}
-    lines = (line for block in _blocks(entry) for line in block.data.split(b"\n"))
-    for row in (decode_row(line) for line in lines if line and not line.isspace()):
-        for name in [name for name in types if name not in found and name in row]:
-            if misfit := unfit_value(name, types[name], row[name]):
-                found[name] = misfit
-    return [*found.values()]
-
-
-def _unfit(
-    table: Table, looked: Mapping[str, Looked], recast: Mapping[str, Sequence[Misfit]]
-) -> Iterator[tuple[str, Misfit]]:
-    types = _types(table, looked)
-    if types is None:
-        return
-    rounds = any(each.has_json for each in types.values())
-    defining = None if table.features is not None else _first(table, looked)
-    for path in (path for own in table.splits.values() for path in own):
-        yield from ((path, each) for each in recast.get(path, ()))
-        for block in looked[path].blocks:
-            for name, seen in block.members.items():
-                if name in types:
-                    for each in misfits(name, types[name], seen, rounds=rounds):
-                        # What is declared is meant, and the first file says it for all.
-                        if each.type is not READ_AS_TIME or (defining and defining[0] == path):
-                            yield path, each
-                else:
-                    yield path, Misfit(COLUMN_ADDED, name, "a column", "", "`load_dataset` fails")
-
-
-def _problem(path: str, found: Misfit, table: Table, looked: Mapping[str, Looked]) -> Problem:
-    first = _first(table, looked)
-    by = "the card" if table.features is not None or first is None else f"`{first[0]}`"
-    if found.type is COLUMN_ADDED:
-        message = f"`{found.column}` is not a column of {by}: {found.effect}"
-        return Problem(
-            message, Location(path), f"write `{found.column}` in all rows, or declare all columns in the card"
-        )
-    top = re.split(r"[.\[]", found.column, maxsplit=1)[0]
-    if by == f"`{path}`":
-        message = f"`{found.column}` has {found.found}, loaded as `{found.expected}`: {found.effect}"
-        declare = f"declare `{top}` as `json` in `dataset_info` of the card"
-        hint = f"write `{top}` as JSON text" if path.endswith(".parquet") else declare
-    else:
-        message = f"`{found.column}` has {found.found}, expected `{found.expected}` as in {by}: {found.effect}"
-        hint = f"write `{found.expected}` in both files, or declare the type of `{top}` in `dataset_info` of the card"
-        if table.features is not None:
-            hint = f"declare another type of `{top}` in `dataset_info` of the card"
-        elif found.wanted or found.added:
-            hint = _completed(found, top, by, is_table=path.endswith(".parquet"))
-    return Problem(message, Location(path), found.hint or hint)
-
-
-def _completed(found: Misfit, top: str, by: str, *, is_table: bool) -> str:
-    """Return how values are kept of which the first file, `by`, has only nulls, or objects without one of their keys."""
-    if found.added:
-        in_table = f"add the key `{found.added}` to `{found.column}` in {by}, null where it has no value"
-        return in_table if is_table else f"declare `{top}` as `json` in `dataset_info` of the card"
-    there = "all its lists are empty" if found.column.endswith("[]") else "all its values are null"
-    if is_table:
-        return f"write `{found.wanted}` in {by} ({there})"
-    return f"declare `{found.column}` as `{found.wanted}` in `dataset_info` of the card (in {by} {there})"
-
-
-def _judge_sizes(table: Table, looked: Mapping[str, Looked], judge: Judge) -> None:
+def _judge_sizes(table: Table, rows_of: Mapping[str, int], judge: Judge) -> None:
     for split, expected in table.sizes.items():
-        rows = sum(looked[path].rows for path in table.splits.get(split, ()))
+        rows = sum(rows_of.get(path, 0) for path in table.splits.get(split, ()))
         if rows != expected:
             message = f"`num_examples` of the split `{split}` of `{table.name or 'default'}` is {expected:,}, expected {rows:,}"
             judge.report(

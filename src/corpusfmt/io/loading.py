@@ -6,11 +6,10 @@ A loader reads blocks of 10 MiB and the rest of the last line. The types of the 
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -41,12 +40,8 @@ _FLOATS = FLOAT | FRACTION | LONG
 # Objects with more keys are maps rather than records: no table has room for them.
 _MOST_KEYS = 1000
 _EXACT, _LEAST, _MOST = 2**53, -(2**63), 2**63 - 1
-_SPACE = " \t\r\n"
 # Compiles an expression where it is first used: few commands need any.
 _compiled = cache(re.compile)
-_BEGINS_JSON = r'[ \t\r\n]*+(?:[-0-9"[{]|true|false|null|NaN|Infinity)'
-# The decoder of `datasets` takes a minus sign for a zero, and a point without digits.
-_NUMBER = r"(?a)(?:-?\d+|-)(?:\.\d*)?(?:[eE][+-]?\d+)?"
 _TIME = r"(?a)(\d{4}-\d{2}-\d{2})(?:[T ](?:[01]\d|2[0-3])(?::[0-5]\d(?::[0-5]\d)?)?(Z|[+-]\d{2}(?::?\d{2})?)?)?"
 # The common form, on a day that the month has in every year.
 _DAY = r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
@@ -56,9 +51,6 @@ _UTC = frozenset({"", "Z"})
 
 class Seen(Struct, omit_defaults=True):
     """The kinds of values in a column, in the elements of its lists and in the members of its objects."""
-
-    #: The kinds of a column in which further texts make no difference.
-    SETTLING: ClassVar[int] = TEXT
 
     kinds: int = 0
     items: Seen | None = None
@@ -121,8 +113,8 @@ class Seen(Struct, omit_defaults=True):
                 self.kinds |= or_else
                 if len(members) >= _MOST_KEYS:
                     continue
-                member = members[name] = type(self)()
-            elif type(value) is str and member.kinds & self.SETTLING == self.SETTLING:
+                member = members[name] = Seen()
+            elif type(value) is str and member.kinds & TEXT:
                 continue
             member.note(value)
 
@@ -163,7 +155,7 @@ class Seen(Struct, omit_defaults=True):
     def _note_lists(self, values: Sequence[Sequence[Any]]) -> None:
         self.kinds |= LIST
         if self.items is None:
-            self.items = type(self)()
+            self.items = Seen()
         self.items.note_all([each for value in values for each in value])
 
     def _note_alike(self, rows: Sequence[Json], note: Callable[[Json], None]) -> None:
@@ -178,46 +170,17 @@ class Seen(Struct, omit_defaults=True):
         for name, values in zip(first, zip(*map(dict.values, rows[1:]), strict=True), strict=False):
             self.members[name].note_all(values)
 
-    def add(self, other: Seen, *, in_block: bool = False) -> None:
-        """Add everything that another column contains, of the same block or not."""
+    def add(self, other: Seen) -> None:
+        """Add everything that another column contains."""
         if self.kinds & other.kinds & OBJECT and self.members.keys() != other.members.keys():
             self.kinds |= RAGGED
         self.kinds |= other.kinds
-        if in_block and self.kinds & TEXT:
-            self.kinds &= ~TIMES
         if other.items is not None:
-            self.items = self.items or type(self)()
-            self.items.add(other.items, in_block=in_block)
+            self.items = self.items or Seen()
+            self.items.add(other.items)
         for name, member in other.members.items():
             if name in self.members or len(self.members) < _MOST_KEYS:
-                self.members.setdefault(name, type(self)()).add(member, in_block=in_block)
-
-
-class Looking(Seen):
-    """As `Seen`, with the texts that are themselves JSON."""
-
-    SETTLING: ClassVar[int] = TEXT | QUOTING
-
-    def _note_text(self, text: str) -> None:
-        super()._note_text(text)
-        if not self.kinds & QUOTING and _compiled(_BEGINS_JSON).match(text) and _is_json(text):
-            self.kinds |= QUOTING
-
-    def _telling(self, texts: Sequence[str]) -> Iterable[str]:
-        if not self.kinds & TEXT:
-            return super()._telling(texts)
-        return () if self.kinds & QUOTING else set(filter(_compiled(_BEGINS_JSON).match, texts))
-
-
-def _is_json(text: str) -> bool:
-    """Return whether a text is JSON, as tolerantly as loaders read it."""
-    if _compiled(_NUMBER).fullmatch(text.strip(_SPACE)):
-        return True
-    try:
-        json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return False
-    return True
+                self.members.setdefault(name, Seen()).add(member)
 
 
 def kind_of_text(text: str) -> int:
@@ -243,12 +206,10 @@ def kind_of_text(text: str) -> int:
 class Columns:
     """The columns of a file: `blocks` are the different ones of its blocks."""
 
-    def __init__(self, kind: type[Seen] = Seen) -> None:
+    def __init__(self) -> None:
         self.blocks: list[Seen] = []
-        self._kind = kind
         #: The columns of the current block.
-        self.current = kind()
-        self._is_shared = False
+        self.current = Seen()
         #: The number of bytes up to the one whose row ends the current block.
         self.room = BLOCK_BYTES
         self._waiting: list[Json] = []
@@ -262,10 +223,6 @@ class Columns:
             self._note()
         if self.room < 0:
             self._end()
-
-    def share(self, seen: Seen) -> None:
-        """Let the current block have these columns, which nothing changes any more."""
-        self.current, self._is_shared = seen, True
 
     def note_encoded(self, rows: Sequence[Json], lines: bytes) -> None:
         """Add encoded rows, whole lines, given one that has the types of each in all columns, or all of them."""
@@ -286,21 +243,16 @@ class Columns:
             self.pass_by(end - start)
             start = end
 
-    def pass_by(self, size: int) -> bool:
-        """Add the bytes of rows that were noted or that are like them; return whether they end a block."""
+    def pass_by(self, size: int) -> None:
+        """Add the bytes of rows that were noted or that are like them."""
         self.room -= size
         if self._waiting and self._room_when_noted - self.room >= _WAITING_BYTES:
             self._note()
-        if self.room >= 0:
-            return False
-        self._end()
-        return True
+        if self.room < 0:
+            self._end()
 
     def _note(self) -> None:
         if self._waiting:
-            if self._is_shared:
-                shared, self.current, self._is_shared = self.current, self._kind(), False
-                self.current.add(shared)
             self.current.note_rows(self._waiting)
         self._waiting, self._room_when_noted = [], self.room
 
@@ -308,7 +260,7 @@ class Columns:
         self._note()
         if self.current not in self.blocks:
             self.blocks.append(self.current)
-        self.current, self._is_shared = self._kind(), False
+        self.current = Seen()
         self.room = self._room_when_noted = BLOCK_BYTES
 
     def end(self) -> None:
@@ -319,7 +271,7 @@ class Columns:
     def finish(self) -> Seen:
         """Return the columns of all blocks together."""
         self.end()
-        whole = self._kind()
+        whole = Seen()
         for block in self.blocks:
             whole.add(block)
         return whole

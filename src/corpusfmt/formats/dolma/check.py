@@ -31,7 +31,6 @@ from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.general import within_limits
 from corpusfmt.formats.whole import Key, UniqueKeys, hash_of_bytes, judge_repeated, lines_at
 from corpusfmt.io.keys import FewKeys
-from corpusfmt.io.looking import Looked
 from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge
@@ -162,14 +161,14 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     keys = DocumentKeys(options.scratch, shard.index)
     with within_limits(judge, shard.name), closing(keys):
         if DOCUMENTS in shard.files:
-            result.looked = _check(shard, options, judge, keys)
+            _check(shard, options, judge, keys)
         else:
             _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
     result.facts = keys.few
     return result
 
 
-def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: DocumentKeys) -> dict[str, Looked]:
+def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: DocumentKeys) -> None:
     shared = shared_by(len(shard.files) - 1, options)
     documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
     sets = [
@@ -193,9 +192,6 @@ def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: DocumentKeys
     _judge_shared_keys(sets, judge)
     judge.coverage.documents = documents.documents
     judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
-    return {
-        path: looked for file in (documents, *(each.file for each in sets)) for path, looked in file.looked().items()
-    }
 
 
 def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:

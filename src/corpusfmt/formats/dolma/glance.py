@@ -18,8 +18,6 @@ from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.rows.records import Row
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_objects, decoded_lines
-from corpusfmt.io.loading import BLOCK_BYTES
-from corpusfmt.io.looking import Look, Samples
 from corpusfmt.model import Json
 
 try:
@@ -55,22 +53,20 @@ UNCLEAR = 1 << 63
 #: The values of rows that were judged, or clean rows, which the kernel keeps until somebody asks for their values.
 Kept: TypeAlias = "Values | KeptRows"
 
-# Bytes in one call: a loader's block ends in it at most once before its last row.
-PIECE = BLOCK_BYTES
+# Bytes in one call.
+PIECE = 10 * 1024 * 1024
 
 
 class DocumentsGlance(Struct, frozen=True):
     """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
 
-    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place. `samples` are rows that together
-    have the types of all that were not in samples before, see `io.looking`.
+    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place.
     """
 
     size: int
     rows: int
     kept: KeptRows
     suspects: list[tuple[int, int]] = []
-    samples: Samples = ()
 
 
 class AttributesGlance(Struct, frozen=True):
@@ -83,7 +79,6 @@ class AttributesGlance(Struct, frozen=True):
     rows: int
     kept: KeptRows
     shapes: list[tuple[int, tuple[str, ...]]]
-    samples: Samples = ()
 
 
 def values_of(kept: Kept) -> Values:
@@ -108,14 +103,11 @@ def keys_of(documents: KeptRows) -> array[int]:
     return array("Q", _native.keys(documents))
 
 
-def glance_at_documents(data: bytes, start: int = 0, look: Look | None = None) -> DocumentsGlance | None:
-    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
-
-    With a `look` they are sampled for it.
-    """
+def glance_at_documents(data: bytes, start: int = 0) -> DocumentsGlance | None:
+    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there."""
     if not _BUILT:
         return None
-    columns = _native.documents(memoryview(data)[start:], look.sampler if look else None)
+    columns = _native.documents(memoryview(data)[start:])
     return None if columns is None else DocumentsGlance(*columns)
 
 
@@ -171,12 +163,9 @@ def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
 
 
-def glance_at_attributes(data: bytes, start: int = 0, look: Look | None = None) -> AttributesGlance | None:
-    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there.
-
-    With a `look` they are sampled for it.
-    """
+def glance_at_attributes(data: bytes, start: int = 0) -> AttributesGlance | None:
+    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there."""
     if not _BUILT:
         return None
-    columns = _native.attributes(memoryview(data)[start:], look.sampler if look else None)
+    columns = _native.attributes(memoryview(data)[start:])
     return None if columns is None else AttributesGlance(*columns)

@@ -38,7 +38,6 @@ from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import Row, judged_row
 from corpusfmt.io.jsonlines import json_string_around
 from corpusfmt.io.lines import Block, LongLine, Run, first_run
-from corpusfmt.io.looking import Look, Looked
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -82,8 +81,6 @@ class DolmaFile(RowFile):
         #: Rows with a text.
         self.documents = 0
         self.empty = EmptyTexts()
-        #: Notes the columns, if a profile wants them.
-        self.look = Look() if options.grading.loading else None
         self._returns = 0
         self._first_return: Location | None = None
         self._blank_lines: tuple[Location, int] | None = None
@@ -124,26 +121,18 @@ class DolmaFile(RowFile):
             piece = Block(data, line, block.byte + first)
             start = 0
             while start < len(data):
-                clean = glance(data, start, self.look) if may_glance else None
+                clean = glance(data, start) if may_glance else None
                 if clean is None:
                     run = first_run(piece, line, start)
                     end = min(start + run.count * (len(run.data) + 1), len(data))
-                    if self.look is not None:
-                        self.look.note(data[start:end], line)
                     yield run
                     line += run.count
                 else:
                     end = start + clean.size
                     rows = Block(data[start:end], line, piece.byte + start)
-                    if self.look is not None and clean.samples:
-                        self.look.note_samples(rows.data, line, clean.rows, clean.samples)
                     yield rows, clean
                     line += clean.rows
                 start = end
-
-    def looked(self) -> dict[str, Looked]:
-        """Return what a loader infers from the file, if that was noted and the file was read to its end."""
-        return {self.path: self.look.finish()} if self.look and self.whole else {}
 
     def add_blank_lines(self, at: Location, count: int) -> None:
         """Take empty lines: consecutive ones, even across blocks, are judged as one."""
