@@ -12,7 +12,7 @@ from typing import Literal, Unpack
 
 from msgspec import Struct
 
-from corpusfmt.conversion.corpus import Corpus, corpus_at
+from corpusfmt.conversion.layout import Corpus, corpus_at
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
 from corpusfmt.formats.general import GENERAL, broken_stream

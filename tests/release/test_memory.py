@@ -50,6 +50,5 @@ def test_a_file_takes_little_memory(command: str, releases: dict[int, Path]) -> 
         return int(subprocess.run(arguments, check=True, capture_output=True).stdout)
 
     few, many = peak(1_500), peak(4_500)
-    # These manifests are never in memory as a whole, for which there would be room for the largest one.
     assert few < 10_000_000
     assert (many - few) / 3_000 < 1_500

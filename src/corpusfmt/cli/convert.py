@@ -228,7 +228,7 @@ def _target(source: str, destination: str | None, output: str | None) -> str:
 
 def _summarised(report: Report, target: str, shard: str | None) -> int:
     """Print what was converted, or what a shard leaves; return the exit status."""
-    from corpusfmt.conversion.job import quarantine_of
+    from corpusfmt.conversion.tasks import quarantine_of
     from corpusfmt.io.outputs import place_of
 
     if "files" not in report.results:

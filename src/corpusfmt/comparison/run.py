@@ -41,8 +41,7 @@ from corpusfmt.comparison.reading import (
     read_part,
 )
 from corpusfmt.comparison.result import Comparison, Counts, Difference, Release
-from corpusfmt.conversion.corpus import corpus_at
-from corpusfmt.conversion.layout import count_unread, name_of, path_of, unread_files
+from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress

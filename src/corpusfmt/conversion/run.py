@@ -11,12 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.seal import coverage_of, made, report_of, report_of_finished, seal
 from corpusfmt.conversion.stages import Converted, Target, summed
-from corpusfmt.conversion.tasks import by_language, directly
+from corpusfmt.conversion.tasks import Job, by_language, directly, quarantine_of
 from corpusfmt.conversion.way import way_between
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress

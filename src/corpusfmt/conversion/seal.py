@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
-from corpusfmt.conversion.job import Job
 from corpusfmt.conversion.options import OnLoss
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.conversion.stages import Converted
+from corpusfmt.conversion.tasks import Job
 from corpusfmt.conversion.way import Way
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD

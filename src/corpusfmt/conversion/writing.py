@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from corpusfmt.conversion.job import Job, quarantine_of
 from corpusfmt.conversion.layout import work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.run import CODE_FORMAT, completed
 from corpusfmt.conversion.stages import Target
 from corpusfmt.conversion.stored import STORED, Sections, Storing
-from corpusfmt.conversion.tasks import PART_BYTES
+from corpusfmt.conversion.tasks import PART_BYTES, Job, quarantine_of
 from corpusfmt.conversion.way import Way, way_to
 from corpusfmt.engine.executors import Workers, default_jobs, prepare
 from corpusfmt.engine.progress import Progress

@@ -45,7 +45,7 @@ def publish_manifest(
 ) -> None:
     """Write the manifest of the files written below a folder, in a format like `oscar-1.1` or an unknown one.
 
-    The inputs in `made_of` may be an iterable, since there may be a hundred thousand.
+    The inputs in `made_of` may be any iterable.
     """
     name, version, shards = _planned(root, target)
     pieces = pieces_of(listed(files, shards), made_of, name, version, rules_of(name, version))

@@ -9,8 +9,7 @@ from typing import Unpack
 
 from msgspec.structs import asdict
 
-from corpusfmt.conversion.corpus import Corpus, corpus_at
-from corpusfmt.conversion.layout import count_unread, unread_files
+from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
