@@ -482,7 +482,7 @@ def _size_of(finding: Finding) -> int:
     )
 
 
-class Checked(Struct, frozen=True):
+class Checked(Struct, frozen=True, gc=False):
     """A checked shard: the paths of its files, and its time in seconds."""
 
     paths: tuple[str, ...]

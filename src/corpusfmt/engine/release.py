@@ -107,21 +107,20 @@ def hash_unread(
     With a `part`, its share of them is hashed and written, or those are left out that parts know.
     """
     manifest = release.manifest
-    known = {**release.read, **part.hashed}
+    release.read |= part.hashed
     wanted: Iterable[Entry] = release.found.files.values()
     if manifest is not None:
         wanted = to_hash(manifest, release.found)
     elif release.named is not None:
         wanted = (each for path, each in release.found.files.items() if path in release.named)
-    left = [each for each in wanted if each.path not in known and each.path not in unseen]
-    read, unread = {}, {}
+    left = [each for each in wanted if each.path not in release.read and each.path not in unseen]
+    unread = {}
     for path, facts in hashed([left[place] for place in part.files_here(left)], open_executor, workers, meter):
         if isinstance(facts, FileFacts):
-            read[path] = facts
+            release.read[path] = facts
             part.note(facts, path)
         else:
             unread[path] = facts
-    release.read = dict(sorted((known | read).items()))
     return unread
 
 

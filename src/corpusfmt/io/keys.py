@@ -46,7 +46,7 @@ FEW_OF_A_SHARD = 16
 _FEW_TO_SEARCH = 1 << 19
 
 
-class FewKeys(Struct, frozen=True):
+class FewKeys(Struct, frozen=True, gc=False):
     """The hashes of the keys of a small shard and their rows: arrays of 64-bit integers, as bytes, in memory until a run ends."""
 
     shard: int

@@ -157,7 +157,7 @@ def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
             raise UsageError(f"`{path}` {fault}: rename the file, then seal the corpus")
         if path not in release.read:
             raise Incomplete(f"{path}: not read, so the corpus is not sealed")
-    read = {path: replace(facts, documents=release.documents.get(path)) for path, facts in release.read.items()}
+    read = {path: replace(facts, documents=release.documents.get(path)) for path, facts in sorted(release.read.items())}
     return listed(read, examined.shards)
 
 
