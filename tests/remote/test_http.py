@@ -83,7 +83,11 @@ def test_a_server_that_always_ends_early(web: Web) -> None:
 
 def test_a_server_that_only_redirects(web: Web, tmp_path: Path) -> None:
     web.only_redirects = True
-    for command, options in (("validate", []), ("verify", []), ("build", ["-o", str(tmp_path / "out")])):
+    for command, name, options in (
+        ("validate", "release", []),
+        ("verify", "release/MANIFEST.json", []),
+        ("build", "release", ["-o", str(tmp_path / "out")]),
+    ):
         done = run_cli(command, f"{web.url}/release", *options)
-        said = f"cannot read {web.url}/release: its address only leads elsewhere; correct the address"
+        said = f"cannot read {web.url}/{name}: its address only leads elsewhere; correct the address"
         assert (done.returncode, done.stderr.decode()) == (2, f"error: {said}\n")

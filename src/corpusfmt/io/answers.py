@@ -11,6 +11,7 @@ from typing import Any, cast
 from corpusfmt.io.stores import Encoded, TooLarge
 
 _MOST_WHOLE = 64 * 1024 * 1024
+_MOST_OF_AN_ERROR = 1024 * 1024
 _RANGE = re.compile(r"bytes=(\d+)-(\d+)")
 
 
@@ -30,7 +31,7 @@ def bounds_of(protocol: str) -> dict[str, Any]:
 def most_of(headers: Any) -> int:
     """Return the most bytes that are read whole of the answer to a request with these headers."""
     asked = _RANGE.fullmatch(headers.get("Range", ""))
-    return int(asked[2]) - int(asked[1]) + 1 if asked else _MOST_WHOLE
+    return max(int(asked[2]) - int(asked[1]) + 1, _MOST_OF_AN_ERROR) if asked else _MOST_WHOLE
 
 
 def too_large(most: int) -> TooLarge:

@@ -34,6 +34,7 @@ _MOST: ContextVar[int | None] = ContextVar("most", default=None)
 _SOON_SECONDS = 10.0
 _ENDS: ContextVar[float | None] = ContextVar("ends", default=None)
 _SKIPPED_BYTES = 1 << 20
+_READING = {"find", "glob", "info", "isdir", "ls"}
 # A single failure is common in a large store; from this one on, the user should know.
 _WORTH_A_WARNING = 3
 
@@ -303,7 +304,17 @@ class Guarded:
             return attribute
 
         def call(*arguments: Any, **options: Any) -> Any:
-            return persistently(f"{name} {arguments[0] if arguments else ''}", lambda: attribute(*arguments, **options))
+            what = f"{name} {arguments[0] if arguments else ''}"
+            try:
+                return persistently(what, lambda: attribute(*arguments, **options))
+            except FileNotFoundError:
+                raise
+            except OSError as error:
+                if name not in _READING or error.filename is not None:
+                    raise
+                url = str(self.served.unstrip_protocol(arguments[0]))
+                said = with_remedy(url.partition("://")[0], error)
+                raise Unreadable(error.errno or errno.EIO, said, masked(url)) from error.__cause__ or error
 
         return call
 
