@@ -141,13 +141,14 @@ def values_in(column: Any) -> list[Any]:
 
     Raises `UnicodeDecodeError` and `ArrowException`.
     """
+    from pyarrow import types  # noqa: PLC0415 - large, and an extra
+
     try:
-        return list(column.to_pylist())
+        # Where pandas is installed, Arrow makes nanoseconds objects of it, and else refuses them.
+        return list((column.cast(_changed(column.type, _coarser)) if "[ns" in str(column.type) else column).to_pylist())
     except UnicodeDecodeError:
         raise
     except (OverflowError, ValueError):  # nanoseconds, years beyond 9999, unknown time zones
-        from pyarrow import types  # noqa: PLC0415 - large, and an extra
-
         texts: list[Any] = column.cast(_changed(column.type, _in_utc)).cast(_changed(column.type, _text)).to_pylist()
         if not types.is_timestamp(column.type):
             return texts
@@ -171,6 +172,14 @@ def _in_utc(kind: Any) -> Any:
     import pyarrow as pa  # noqa: PLC0415
 
     return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz else kind
+
+
+def _coarser(kind: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415
+
+    if pa.types.is_timestamp(kind) and kind.unit == "ns":
+        return pa.timestamp("us", kind.tz)
+    return pa.duration("us") if pa.types.is_duration(kind) and kind.unit == "ns" else kind
 
 
 def _text(kind: Any) -> Any:
