@@ -33,9 +33,9 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     check = validating.check_shard
 
-    def noted(format_name: str, options: Any, shard: Any) -> Any:
+    def noted(format_name: str, options: Any, shard: Any, **hashing: bool) -> Any:
         names.append(shard.name)
-        return check(format_name, options, shard)
+        return check(format_name, options, shard, **hashing)
 
     monkeypatch.setattr(validating, "check_shard", noted)
     return names
@@ -130,8 +130,8 @@ def test_a_file_that_changes_during_its_check_is_checked_again(
     rows = gzip.decompress(whole).replace(b'"text": 3', b'"text": "a text"')
     path.write_bytes(gzip.compress(rows, mtime=0))
 
-    def disturbed(*arguments: Any) -> Any:
-        result = check(*arguments)
+    def disturbed(*arguments: Any, **named: Any) -> Any:
+        result = check(*arguments, **named)
         path.write_bytes(whole)
         return result
 

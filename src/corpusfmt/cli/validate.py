@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import asdict
+
 from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import detail, is_verbose, summarise
 from corpusfmt.cli.inputs import field_names, judged_by, maps_of, sample_size, settings_of
@@ -34,6 +36,8 @@ class Keeps(Enum):
     ALL = 2
 
 
+# What is asked for all inputs together, or said otherwise to `engine.validate`.
+_OF_THE_COMMAND = {"paths", "fields", "baseline", "known", "fail_on", "require_complete"}
 # The output format of a share.
 _PART = "part"
 
@@ -133,13 +137,14 @@ def checked(
     """Return the report of a run; `part` and `fail_fast` are as in `engine.validate`."""
     from corpusfmt.cli.inputs import base_of, expanded, one_report, standard_input
     from corpusfmt.engine.sharing import WHOLE
-    from corpusfmt.engine.validate import note_sample
+    from corpusfmt.engine.validate import note_sample, validate
     from corpusfmt.io.paths import printable
     from corpusfmt.report.saved import Baseline
 
     part = part or WHOLE
     known = Baseline(asked.baseline, {(code, path): count for code, path, count in asked.known})
     reports: list[tuple[str, Report]] = []
+    options: Any = {name: value for name, value in asdict(asked).items() if name not in _OF_THE_COMMAND}
     with standard_input(asked.paths, asked.format) as given, shown_progress("validating") as progress:
         inputs = list(expanded(given, follow_links=asked.follow_links))
         cache = _cache(keeps, inputs)
@@ -148,9 +153,10 @@ def checked(
                 reports.append((shown, _unchecked(reports[-1][1])))
                 continue
             part.next_input()
-            found = _found(
-                asked,
+            found = validate(
                 path,
+                **options,
+                **asked.fields,
                 baseline=known if len(inputs) == 1 else known.below(shown),
                 jobs=jobs,
                 engine=engine,
@@ -199,32 +205,6 @@ def _unchecked(before: Report) -> Report:
     coverage = Coverage(shards_total=1)
     coverage.gap(".", "this input", STOPPED)
     return Report(before.format, before.version, Tally(before.tally.cap), coverage)
-
-
-def _found(asked: Asked, path: Entry, **how: Any) -> Report:
-    """Return the report on one input; `how` are further arguments of `engine.validate`."""
-    from corpusfmt.engine.validate import validate
-
-    return validate(
-        path,
-        format=asked.format,
-        profile=asked.profile,
-        data=asked.data,
-        dedup=asked.dedup,
-        columns=asked.columns,
-        **asked.fields,
-        select=asked.select,
-        ignore=asked.ignore,
-        overrides=asked.overrides,
-        sample=asked.sample,
-        seed=asked.seed,
-        max_per_rule=asked.max_per_rule,
-        max_line_bytes=asked.max_line_bytes,
-        maps=asked.maps,
-        limits=asked.limits,
-        blocklist=asked.blocklist,
-        **how,
-    )
 
 
 def _share(shard: str, engine: str | None, *, fail_fast: bool) -> Share | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
@@ -259,11 +259,28 @@ def examine(
     if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
         raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
     prepare(engine, jobs, *modules_of(fmt.name))
-    run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast, cache)
-    examined = _examined(run, entry, version, sealing=sealing)
-    _settle(examined.report, fmt, options.grading, known)
-    examined.report.started, examined.report.finished = started, now()
-    return examined
+    with temporary_folder() as scratch:
+        options = replace(options, version=version, scratch=scratch)
+        try:
+            with within(meter):
+                plan = fmt.plan(entry, options)
+        except LimitReached as limit:
+            judge = fmt.judge(options, version, ".")
+            judge.report(LIMIT_REACHED, limit.problem)
+            plan = Plan(version, [], judge.tally)
+        options = replace(options, version=plan.version)
+        manifest_judge = judge_of(options)
+        release = None
+        if is_folder:
+            from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
+
+            with within_limits(manifest_judge, "."), within(meter):
+                release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
+        run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast, cache)
+        report = _check_all(run, entry, plan, release, manifest_judge)
+    _settle(report, fmt, options.grading, known)
+    report.started, report.finished = started, now()
+    return Examined(report, fmt.name, plan.version, plan.shards, release)
 
 
 class _Run(Struct, frozen=True):
@@ -294,32 +311,6 @@ def _detected(entry: Entry) -> tuple[Format, str]:
     return fmt, detection.version
 
 
-def _planned(fmt: Format, entry: Entry, options: CheckOptions, meter: Meter) -> Plan:
-    try:
-        with within(meter):
-            return fmt.plan(entry, options)
-    except LimitReached as limit:
-        judge = fmt.judge(options, options.version, ".")
-        judge.report(LIMIT_REACHED, limit.problem)
-        return Plan(options.version, [], judge.tally)
-
-
-def _examined(run: _Run, entry: Entry, version: str, *, sealing: bool) -> Examined:
-    with temporary_folder() as scratch:
-        options = replace(run.options, version=version, scratch=scratch)
-        plan = _planned(run.fmt, entry, options, run.meter)
-        run = replace(run, options=replace(options, version=plan.version))
-        judge = judge_of(run.options)
-        release = None
-        if entry.kind == "directory":
-            from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
-
-            with within_limits(judge, "."), within(run.meter):
-                release = release_at(entry, run.fmt, plan.shards, judge, sealing=sealing, data=options.data)
-        report = _check_all(run, entry, plan, release, judge)
-    return Examined(report, run.fmt.name, plan.version, plan.shards, release)
-
-
 def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
     fmt, options, part = run.fmt, run.options, run.part
     sample = sample_of(fmt, plan.shards, run.sample, run.seed)
@@ -339,10 +330,29 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     with ShardProgress(run.progress, sizes) as shown:
         hashing = release is not None and release.needs_digests
         checks = _checks(run, sample, positions, hashing, open_executor, workers, shown)
-        results = part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks)
         before = run.meter.read
         checked: list[Checked] = []
-        facts, is_whole = _merged(run, plan, sample, results, release, checked)
+        facts: list[object] = []
+        is_whole = True
+        try:
+            for shard, result in part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks):
+                plan.tally.merge(result.tally)
+                coverage.add(result.coverage)
+                coverage.shards_seen += 1
+                coverage.checked[fmt.name] += len(shard.files)
+                checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
+                if result.facts is not None:
+                    facts.append(result.facts)
+                if release is not None:
+                    release.take(shard, result)
+                if _stops(run, plan.tally) or coverage.documents >= sample.most:
+                    break
+        except LimitReached as limit:
+            judge = fmt.judge(options, plan.version, ".")
+            reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
+            judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
+            plan.tally.merge(judge.tally)
+            is_whole = False
         checks.close()
         is_stopped = is_stopped or _stops(run, plan.tally)
         coverage.sampled = sample.is_part(len(checked), len(plan.shards))
@@ -385,15 +395,9 @@ def _checks(
     kept = None
     if run.cache is not None and not sample.counts:
         kept = run.cache.for_run(run.fmt, (shards[position] for position in positions), alone, run.engine)
-    checking = deque[Shard]()
-
-    def started(task: tuple[Shard, Known]) -> tuple[Shard, Known]:
-        checking.append(task[0])
-        return task
-
     results = run_tasks(
         partial(_check_task, run.fmt.name, alone, hashing, kept, replace(sample, shards=())),
-        map(started, tasks),
+        tasks,
         open_executor,
         window=workers * RESULTS_WAITING_A_WORKER,
         finished=shown.finished,
@@ -401,8 +405,8 @@ def _checks(
         gauge=shown.gauge,
         shared=options.scratch,
     )
-    for outcome in results:
-        shard = checking.popleft()
+    for position, outcome in zip(positions, results, strict=True):
+        shard = shards[position]
         yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
     if kept is not None:
         kept.trim()
@@ -479,44 +483,6 @@ def _judge_files(
             beside = Counter(map(role_of_record, release.records)) + Counter(manifest=int(release.manifest is not None))
             del beside["croissant"]  # which is checked by itself, too
             plan.coverage.checked.update(beside)
-
-
-def _merged(
-    run: _Run,
-    plan: Plan,
-    sample: Sample,
-    results: Iterator[Outcome],
-    release: Release | None,
-    checked: list[Checked],
-) -> tuple[list[object], bool]:
-    """Take what the checks of a sample gave; return their facts, and whether that is all.
-
-    What was checked goes into `checked`.
-    """
-    fmt, coverage = run.fmt, plan.coverage
-    facts: list[object] = []
-    try:
-        for shard, result in results:
-            plan.tally.merge(result.tally)
-            coverage.add(result.coverage)
-            coverage.shards_seen += 1
-            coverage.checked[fmt.name] += len(shard.files)
-            checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-            if result.facts is not None:
-                facts.append(result.facts)
-            if release is not None:
-                release.take(shard, result)
-            if _stops(run, plan.tally):
-                return facts, False
-            if coverage.documents >= sample.most:
-                break
-    except LimitReached as limit:
-        judge = fmt.judge(run.options, plan.version, ".")
-        reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(sample.shards):,} shards were read"
-        judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
-        plan.tally.merge(judge.tally)
-        return facts, False
-    return facts, True
 
 
 def _stops(run: _Run, *tallies: Tally) -> bool:
@@ -612,40 +578,38 @@ def _check_task(
     options = sample.options(shard, replace(options, grading=replace(options.grading, known=known)))
     began = time.monotonic()
     if kept is None:
-        result = _checked(format_name, shard, hashing, options)
+        result = check_shard(format_name, options, shard, hashing=hashing)
     else:
-        result = kept.checked(named_format(format_name)[0], shard, options, partial(_checked, format_name, shard, True))
+        check = partial(check_shard, format_name, shard=shard, hashing=True)
+        result = kept.checked(named_format(format_name)[0], shard, options, check)
     result.seconds = time.monotonic() - began
     return result
 
 
-def _checked(format_name: str, shard: Shard, hashing: bool, options: CheckOptions) -> ShardResult:
+def check_shard(format_name: str, options: CheckOptions, shard: Shard, *, hashing: bool = False) -> ShardResult:
+    """Check a shard; with `hashing`, also say what was read. An exception becomes a finding, so that no shard is lost."""
+    fmt, _ = named_format(format_name)
     with witnessing(hashing) as read:
-        result = check_shard(format_name, options, shard)
+        try:
+            result = fmt.check(shard, options)
+        except FirstError as stopped:
+            stopped.judge.coverage.gap(_place(shard), "the rest", STOPPED)
+            result = ShardResult(stopped.judge.tally, stopped.judge.coverage)
+        except Exception as error:
+            if isinstance(error, Incomplete | UsageError) and not isinstance(error, LimitReached):
+                raise
+            # Nothing is left to be stopped.
+            alone = replace(options, grading=replace(options.grading, stops=False))
+            judge = fmt.judge(alone, options.version, shard.name)
+            if isinstance(error, LimitReached):
+                judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
+            elif isinstance(error, OSError):
+                judge.report(*barred(error, Location(_place(shard))))
+            else:
+                judge.crash("the check of this shard", error, Location(_place(shard)))
+            result = ShardResult(judge.tally, judge.coverage)
     result.read = {url: seen.facts for url, seen in read.items()}
     return result
-
-
-def check_shard(format_name: str, options: CheckOptions, shard: Shard) -> ShardResult:
-    """Check a shard. An exception becomes a finding, so that no shard is lost."""
-    fmt, _ = named_format(format_name)
-    try:
-        return fmt.check(shard, options)
-    except FirstError as stopped:
-        stopped.judge.coverage.gap(_place(shard), "the rest", STOPPED)
-        return ShardResult(stopped.judge.tally, stopped.judge.coverage)
-    except Exception as error:
-        # Nothing is left to be stopped.
-        judge = fmt.judge(replace(options, grading=replace(options.grading, stops=False)), options.version, shard.name)
-        if isinstance(error, LimitReached):
-            judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
-        elif isinstance(error, Incomplete | UsageError):
-            raise
-        elif isinstance(error, OSError):
-            judge.report(*barred(error, Location(_place(shard))))
-        else:
-            judge.crash("the check of this shard", error, Location(_place(shard)))
-    return ShardResult(judge.tally, judge.coverage)
 
 
 def _ended(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died | Late) -> ShardResult:
