@@ -8,7 +8,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom size wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -316,6 +316,13 @@ build/fuzz/.models: tests/langid/fasttext_writer.py
 	@mkdir -p $(@D)
 	$(PYTHON) $< $(@D)
 	@touch $@
+
+## Count what there is to know: lines of code, modules, and words of the pages that are written by hand.
+size:
+	@echo "Python in src: $$(find src -name '*.py' | xargs cat | wc -l) lines, $$(find src -name '*.py' | wc -l) modules"
+	@echo "C++ in src: $$(find src -name '*.[ch]pp' | xargs cat | wc -l) lines"
+	@echo "Python in tests: $$(find tests -name '*.py' | xargs cat | wc -l) lines"
+	@echo "docs: $$(find docs -name '*.md' ! -name rules.md | xargs cat | wc -w) words, and $$(wc -w <docs/rules.md) that are generated"
 
 ## Pin all dependencies, with hashes, for every Python and platform: `run` for the Action, `build` for the demo.
 lock: $(VENV)/.releases

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <random>
 #include <string_view>
-#include <utility>
 
 namespace corpusfmt {
 

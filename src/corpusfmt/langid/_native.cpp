@@ -14,9 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <new>
 #include <string_view>
-#include <vector>
 
 namespace corpusfmt {
 namespace {
