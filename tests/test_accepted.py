@@ -72,7 +72,7 @@ def oscar2(folder: Path) -> None:
     [
         (dolma, "corpusfmt.formats.dolma.rows", "DocumentRow", "corpusfmt.formats.dolma.ruleset"),
         (dolma, "corpusfmt.formats.rows.records", "Row", "corpusfmt.formats.dolma.ruleset"),
-        (json_lines, "corpusfmt.formats.rows.columned", "ColumnRecord", "corpusfmt.formats.jsonl.records"),
+        (json_lines, "corpusfmt.formats.rows.columned", "ColumnRecord", "corpusfmt.formats.jsonl.layout"),
         (parquet, "corpusfmt.formats.parquet.rows", "Row", "corpusfmt.formats.parquet.ruleset"),
         (oscar2, "corpusfmt.formats.oscar2.records", "Record", "corpusfmt.formats.oscar2.ruleset"),
     ],

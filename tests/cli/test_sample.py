@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from support import run_cli
 
-from corpusfmt.engine.sampling import sample_of
-from corpusfmt.engine.validate import validate
+from corpusfmt.engine.validate import sample_of, validate
 from corpusfmt.formats import Shard, named_format
 from corpusfmt.io.draw import Draw
 from corpusfmt.io.lines import Block, LongLine, blocks

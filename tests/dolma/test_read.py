@@ -11,8 +11,7 @@ import pytest
 from dolma.corpus import Json, attributes, documents, encoded, write
 
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
-from corpusfmt.formats.dolma.format import FORMAT
-from corpusfmt.formats.dolma.write import DOLMA
+from corpusfmt.formats.dolma.format import DOLMA, FORMAT
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document
 

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corpusfmt
-from corpusfmt.description.card import Release, card_of
-from corpusfmt.description.features import features_of
-from corpusfmt.formats.dolma.write import DOLMA
+from corpusfmt.description.card import Release, card_of, features_of
+from corpusfmt.formats.dolma.format import DOLMA
 from corpusfmt.formats.oscar.write import OSCAR_1_1
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.loading import BLOCK_BYTES, LIST, Columns, Seen

@@ -16,7 +16,7 @@ from strategies import examples
 
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, FileFacts
-from corpusfmt.pipeline.package.items import items_of
+from corpusfmt.pipeline.package.divide import items_of
 from corpusfmt.pipeline.package.variants import form_of
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.recipe import Output

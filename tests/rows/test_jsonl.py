@@ -18,7 +18,7 @@ from support import LONG_LINE, gzipped, run_cli, tree
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, Shard, detect, formats
-from corpusfmt.formats.jsonl.records import RULES
+from corpusfmt.formats.jsonl.layout import RULES
 from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import _PIECE
 from corpusfmt.formats.rows.writing import fields_of

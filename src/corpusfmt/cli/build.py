@@ -6,9 +6,8 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, summarise, warn
-from corpusfmt.cli.inputs import names, size
+from corpusfmt.cli.inputs import limits_of, names, size
 from corpusfmt.cli.options import BOUNDS, FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
 from corpusfmt.cli.progress import shown_stages

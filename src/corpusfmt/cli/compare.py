@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
-from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.inputs import field_names, limits_of
 from corpusfmt.cli.options import (
     DateField,
     Engine,

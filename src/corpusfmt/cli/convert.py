@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, say, summarise
+from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import (
     ColumnProfile,
     DateField,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, warn, write
-from corpusfmt.cli.inputs import field_names, settings_of
+from corpusfmt.cli.inputs import field_names, limits_of, settings_of
 from corpusfmt.cli.options import (
     ColumnProfile,
     ConfigFile,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import warn
+from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import FollowLinks, Maps, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import FailOn, exit_status, guarded
 from corpusfmt.model import UsageError

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import summarise
+from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout
 from corpusfmt.cli.outcome import explain, guarded
 from corpusfmt.cli.progress import shown_progress

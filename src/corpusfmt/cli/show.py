@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
-from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.inputs import field_names, limits_of
 from corpusfmt.cli.options import (
     DateField,
     FollowLinks,

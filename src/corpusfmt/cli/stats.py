@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import field_names
+from corpusfmt.cli.inputs import field_names, limits_of
 from corpusfmt.cli.options import (
     DateField,
     Engine,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import asdict
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import detail, is_verbose, summarise
-from corpusfmt.cli.inputs import field_names, judged_by, maps_of, sample_size, settings_of
+from corpusfmt.cli.inputs import field_names, judged_by, limits_of, maps_of, sample_size, settings_of
 from corpusfmt.cli.outcome import UNFINISHED, FailOn, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Coverage, Report, Tally, UsageError

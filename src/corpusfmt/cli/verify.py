@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.bounds import limits_of
 from corpusfmt.cli.console import mention, say
+from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import FollowRedirects, MaxTotalBytes, OutputFormat, Reports, Timeout
 from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress

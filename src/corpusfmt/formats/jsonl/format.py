@@ -7,12 +7,11 @@ from collections.abc import Collection, Iterator, Mapping
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.columns import best_columns
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
-from corpusfmt.formats.jsonl.layout import detect, finish, plan
-from corpusfmt.formats.jsonl.records import ROWS, RULES, VERSION
+from corpusfmt.formats.jsonl.layout import RECORDS, RULES, VERSION, detect, finish, plan
 from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.rows.columned import restored
 from corpusfmt.formats.rows.format import SUMMARY
-from corpusfmt.formats.rows.reading import ROWS as ROLE
+from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.rows.writing import rows_writer
 from corpusfmt.formats.sniff import first_row
 from corpusfmt.io.keys import FewKeys
@@ -26,8 +25,8 @@ def _record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordS
 
 def _text_column(files: Mapping[str, Entry]) -> Mapping[str, str]:
     """Return the field with the text, as far as the first row of a file shows it."""
-    row = first_row(files[ROLE])
-    columns = best_columns(row, files[ROLE].url)
+    row = first_row(files[ROWS])
+    columns = best_columns(row, files[ROWS].url)
     name = columns.fields.text if columns else "text"
     return {name: "string"} if isinstance(row.get(name), str) else {}
 
@@ -43,14 +42,14 @@ FORMAT = Format(
     rules=RULES,
     detect=detect,
     plan=plan,
-    check=ROWS.check,
+    check=RECORDS.check,
     reads_only_its_files=True,
-    documents_role=ROLE,
+    documents_role=ROWS,
     finish=finish,
     facts=tuple[str, str, FewKeys | None],
     reader=Reader(
-        ROWS.read,
-        batches={EncodedRows: ROWS.batches},
+        RECORDS.read,
+        batches={EncodedRows: RECORDS.batches},
         by_row=True,
         source_name="jsonl",
         names_fields=True,

@@ -6,14 +6,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
-from corpusfmt.formats.columns import ColumnProfile, best_columns
-from corpusfmt.formats.jsonl.records import FILES, RULES, VERSION
-from corpusfmt.formats.jsonl.records import ROWS as RECORDS
+from corpusfmt.formats.columns import ColumnProfile, best_columns, value_at
+from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.parts import is_root_file
-from corpusfmt.formats.rows.columned import column_shards, columns_of
-from corpusfmt.formats.rows.files import judge_names
-from corpusfmt.formats.rows.format import data_files
-from corpusfmt.formats.rows.reading import ROWS
+from corpusfmt.formats.rows.columned import (
+    ColumnRecord,
+    ColumnRecords,
+    column_shards,
+    columns_of,
+    field_type_rule,
+    is_id,
+)
+from corpusfmt.formats.rows.files import judge_names, path_rule
+from corpusfmt.formats.rows.format import data_files, row_rules
+from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.sniff import (
     first_row,
     first_with_rows,
@@ -24,8 +30,38 @@ from corpusfmt.formats.sniff import (
     rows_have,
 )
 from corpusfmt.io.paths import Entry, is_hidden, walk
+from corpusfmt.io.text import json_type
 from corpusfmt.model import Location, Problem, Severity
-from corpusfmt.rules import Judge
+from corpusfmt.rules import Judge, RuleSet
+
+VERSION = "1.0"
+RULES = RuleSet(GENERAL, versions=(VERSION,))
+FILES = row_rules(RULES, "JSL")
+path_rule(RULES, "JSL106")
+
+
+RECORDS = Rows(RULES, ColumnRecords, FILES.empty)
+
+
+@RULES.rule("JSL302", "id-malformed", on=ColumnRecord, accepted_by="are_clean")
+def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
+    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it.
+
+    Why: the document cannot be identified.
+    Example: `{"id": null, "text": "…"}`, `{"id": 1.5, "text": "…"}`.
+    Fix: give each row a unique id, or remove the id from all rows.
+    """
+    name = record.columns.fields.id
+    if record.id is not None and not is_id(value_at(record.fields, record.id)):
+        value = value_at(record.fields, record.id)
+        is_there = value is not None or name in record.fields
+        found = json_type(value) if is_there else "absent"
+        shown = "empty" if found == "a string" else f"{found}, expected a string or a whole number"
+        yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id")
+
+
+field_type_rule(RULES, "JSL303")
+
 
 COLUMNS_DIFFER = RULES.finding(
     "JSL105",

@@ -2,18 +2,126 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
+
+from msgspec.structs import replace
+
 from corpusfmt.formats import Format, Reader
+from corpusfmt.formats.describing import (
+    BCP_47,
+    Contents,
+    Describer,
+    FieldOf,
+    RecordSetOf,
+    count_lines,
+    files_of,
+    language_in,
+    patterns,
+    typed,
+)
+from corpusfmt.formats.general import broken_stream, too_long
 from corpusfmt.formats.oscar.check import FewRecords, check
 from corpusfmt.formats.oscar.dataset import finish
-from corpusfmt.formats.oscar.describe import DESCRIBERS
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.mend import mends
 from corpusfmt.formats.oscar.parts import checksum_code
 from corpusfmt.formats.oscar.read import document_at, read, rows, texts, unpaired
+from corpusfmt.formats.oscar.records import Decoded, Record, header_fault, read_record, schema_fault, usual_records
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 from corpusfmt.formats.parts import EncodedRows
+from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
+from corpusfmt.io.paths import Entry
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.model import Fault, Finding, Json, Location
+from corpusfmt.rules import finding_of
+
+_WITH_METADATA = "1.1"
+_METADATA_FIELDS = (
+    FieldOf("record_id", "sc:Text", {"column": "headers"}, "Identifier of the crawled record", "$['warc-record-id']"),
+    FieldOf("url", "sc:URL", {"column": "headers"}, "Address of the page", "$['warc-target-uri']"),
+    FieldOf("date", "sc:DateTime", {"column": "headers"}, "When the page was crawled", "$['warc-date']"),
+    FieldOf("offset", "sc:Integer", {"column": "offset"}, "First line of the document in its part, counted from 0"),
+    FieldOf("nb_sentences", "sc:Integer", {"column": "nb_sentences"}, "Number of lines of the document"),
+)
+
+
+# What is counted, by the role of a file in a shard.
+_COUNTED = {"text": "lines", "metadata": "metadata"}
+
+
+def _text(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+    yield files_of((path for path in paths if path.endswith(".txt.gz")), contents, language_in)
+
+
+def _text_and_metadata(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+    yield from _text(paths, contents)
+    metadata = patterns(path for path in paths if path.endswith(".jsonl.gz"))
+    summary = "The metadata, one record per document, in the order of the text"
+    yield RecordSetOf("metadata", summary, metadata, "application/jsonlines", typed(_METADATA_FIELDS, contents))
+
+
+def _records(files: Mapping[str, Entry]) -> Iterator[Json | Finding]:
+    """Yield the records of a metadata file."""
+    entry = files.get("metadata")
+    if entry is None:
+        return
+    at = Location(entry.path)
+    try:
+        with entry.open() as file:
+            for block in blocks(Chunks(file, codec_of_name(entry.name), entry.path)):
+                usual = usual_records(block.data) if isinstance(block, Block) else None
+                if usual is not None:
+                    yield from map(_plain, usual)
+                    continue
+                for line in lines([block.data]) if isinstance(block, Block) else [block]:
+                    yield from _record(line, replace(at, line=block.line + line.line - 1, byte=block.byte + line.byte))
+    except StreamFault as fault:
+        yield finding_of(broken_stream(at, fault), RULES, _WITH_METADATA)
+
+
+def _plain(record: Record) -> Json:
+    headers = record.headers
+    found = {"warc-record-id": headers.id, "warc-target-uri": headers.uri, "warc-date": headers.time}
+    return {"headers": found, "offset": record.offset, "nb_sentences": record.nb_sentences}
+
+
+def _record(line: Line | LongLine, at: Location) -> Iterator[Json | Finding]:
+    if isinstance(line, LongLine):
+        fault: Fault | None = too_long(at, line.length, MAX_LINE_BYTES)
+    else:
+        decoded = read_record(line.data)
+        if isinstance(decoded, Decoded):
+            fault = schema_fault(decoded.value, at) or header_fault(decoded.value["headers"], at)
+            if fault is None:
+                yield decoded.value
+        else:
+            fault = None if decoded.blank else decoded.reported(at)
+    if fault is not None:
+        yield finding_of(fault, RULES, _WITH_METADATA)
+
+
+def _count(files: Mapping[str, Entry]) -> Mapping[str, int]:
+    try:
+        return {name: count_lines(files[role]) for role, name in _COUNTED.items() if role in files}
+    except StreamFault:
+        return {}  # `validate` reports defects of the data
+
+
+DESCRIBERS: Mapping[str, Describer] = {
+    "1.0": Describer("Text by language in the layout of OSCAR 1.0", _text, language_in, BCP_47, count=_count),
+    _WITH_METADATA: Describer(
+        "Text by language with metadata in the layout of OSCAR 1.1",
+        _text_and_metadata,
+        language_in,
+        BCP_47,
+        fields=_METADATA_FIELDS,
+        rows=_records,
+        count=_count,
+    ),
+}
+
 
 FORMAT = Format(
     name="oscar",

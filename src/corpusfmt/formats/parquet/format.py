@@ -2,18 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from corpusfmt.formats import Format, Reader
+from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard
+from corpusfmt.formats.columns import ColumnProfile
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
+from corpusfmt.formats.general import report_barred
+from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.check import check, finish
-from corpusfmt.formats.parquet.layout import detect, left_unread, plan
 from corpusfmt.formats.parquet.read import document_at, read
-from corpusfmt.formats.parquet.rows import Trouble, column_types
+from corpusfmt.formats.parquet.rows import Trouble, column_types, has_text, profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
+from corpusfmt.formats.rows.columned import column_shards, columns_of
+from corpusfmt.formats.sniff import DESCRIPTIONS, is_pointer
 from corpusfmt.io.keys import FewKeys
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.parquet import Table
+from corpusfmt.io.paths import Entry, is_hidden, walk
+from corpusfmt.model import Location, Problem, UsageError
+from corpusfmt.rules import Judge
+
+_SUFFIX = ".parquet"
+_OTHER_DATA = (".jsonl", ".txt.gz")
+
+
+NO_PARQUET_FILE = RULES.finding(
+    "PQT101",
+    "no-parquet-file",
+    """The path contains no file with the suffix `.parquet`.
+
+    Why: there is nothing to check or read; usually the path is wrong.
+    Example: an empty folder.
+    Fix: pass the folder that contains the files, or one of them.
+    """,
+)
+
+
+def detect(entry: Entry) -> Detection | None:
+    """Claim a Parquet file, and a folder most of whose data are Parquet files.
+
+    Next to a description, tables without a text belong to the description.
+    """
+    if entry.kind != "directory":
+        return Detection(VERSION, _evidence([entry]) or f"the suffix {_SUFFIX}") if _is_data(entry) else None
+    first: Entry | None = None
+    described = False
+    tables = others = 0
+    for each in walk(entry):
+        if each.path == "documents":
+            return None
+        others += each.size if any(suffix in each.name for suffix in _OTHER_DATA) else 0
+        described = described or each.path in DESCRIPTIONS
+        if _is_data(each):
+            first = first or each
+            tables += each.size
+    if first is None or others >= tables or (described and not has_text(first)):
+        return None
+    return Detection(VERSION, _evidence(each for each in walk(entry) if _is_data(each)) or "Parquet files")
+
+
+def _evidence(files: Iterable[Entry]) -> str:
+    columns = _profile(files)
+    return f"rows of {columns.summary} (column profile {columns.name})" if columns else ""
+
+
+def _profile(files: Iterable[Entry]) -> ColumnProfile | None:
+    """Return the column profile of the first file that is not a pointer, if any."""
+    first = next((each for each in files if not is_pointer(each)), None)
+    try:
+        return profile_of(first) if first else None
+    except UsageError:
+        return None  # without pyarrow, formats are told apart by names
+
+
+def _is_data(entry: Entry) -> bool:
+    return entry.kind == "file" and entry.name.endswith(_SUFFIX) and not is_hidden(entry.path)
+
+
+def plan(entry: Entry, options: CheckOptions) -> Plan:
+    """List the files below a path. Raises `UsageError` without pyarrow, and for an unusable column profile."""
+    pyarrow()
+    judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
+    files: list[Entry] = []
+    for each in walk(entry) if entry.kind == "directory" else [entry]:
+        if _is_data(each):
+            files.append(each)
+        elif not is_hidden(each.path):
+            report_barred(each, judge)
+    if not files:
+        hint = "pass the folder that contains the files, or one of them"
+        judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
+    columns = columns_of(options.reading, "parquet") or _profile(files) or ColumnProfile()
+    return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage)
+
+
+def left_unread(shard: Shard) -> Mapping[str, int]:
+    """Return the columns that cannot become JSON, each with the number of rows; none for a corrupt file."""
+    try:
+        with shard.files["table"].open() as file:
+            table = Table(file, shard.files["table"].path)
+            rows = table.file.metadata.num_rows
+            return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}
+    except (OSError, pyarrow().ArrowException, UnicodeDecodeError):
+        return {}
+
 
 _TYPES = {"string": "sc:Text", "integer": "sc:Integer", "number": "sc:Float", "boolean": "sc:Boolean"}
 

@@ -17,8 +17,7 @@ from corpusfmt.formats.parts import Writer, write_parts
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.model import Json
-from corpusfmt.pipeline.package.divide import Position, Span, sections_of
-from corpusfmt.pipeline.package.items import folder_of, items_of
+from corpusfmt.pipeline.package.divide import Position, Span, folder_of, items_of, sections_of
 from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.package.variants import Form, Variant, form_of, sets_of, writer_of
 from corpusfmt.pipeline.process.documents import StoredDocument
