@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -18,6 +17,7 @@ from corpusfmt.hub.load import Files, Loaded, load_all
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.paths import Entry
+from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
 
@@ -60,8 +60,8 @@ def check_loading(
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     try:
-        with within_limits(judge, "."), within(meter), TemporaryDirectory(prefix="corpusfmt-") as cache:
-            run = Run(_Workers(open_executor, jobs, meter), cache, sampled, options.max_line_bytes)
+        with within_limits(judge, "."), within(meter), temporary_folder() as cache:
+            run = Run(_Workers(open_executor, jobs, meter), str(cache), sampled, options.max_line_bytes)
             judge_loading(root, documents, judge, run)
     except CorpusfmtError:
         raise

@@ -35,7 +35,7 @@ from corpusfmt.io.limits import Meter, bounded_memory, limited
 from corpusfmt.io.lines import MAX_LINE_BYTES, LongLine, blocks
 from corpusfmt.io.parquet import MOST_COLUMNS
 from corpusfmt.io.parquet import Table as ParquetTable
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, reason_of
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import CorpusfmtError, FindingType, UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely, drop_relative_entries
@@ -357,7 +357,7 @@ class _Loader:
         except _Reported:
             return False
         except (_Unread, OSError, StreamFault) as error:
-            gaps[self._path] = str(error)
+            gaps[self._path] = reason_of(error) if isinstance(error, OSError) else str(error)
             return False
         except (MemoryError, memory):
             gaps[self._path] = "it does not fit into memory"
