@@ -33,7 +33,6 @@ from corpusfmt.comparison.matching import (
     Joined,
     Places,
     Rows,
-    extend,
     join_names,
     join_texts,
     place_of,
@@ -104,7 +103,7 @@ def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
             for first in range(start, end, AT_A_TIME):
                 rows = made(first, min(AT_A_TIME, end - first), changed=name == "new")
                 with clock:
-                    extend(runs, rows)
+                    runs.add_columns(rows)
             with clock:
                 runs.close()
             sort_alone(sorting, end - start)

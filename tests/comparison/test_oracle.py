@@ -121,6 +121,6 @@ def test_a_task_that_is_run_again_leaves_nothing_twice(tmp_path: Path) -> None:
     rows = np.arange(3 * matching.COLUMNS, dtype=np.uint64).reshape(-1, 3)
     for _ in range(2):
         writer = RunWriter(tmp_path, "rows", matching.COLUMNS, 8)
-        matching.extend(writer, rows)
+        writer.add_columns(rows)
         writer.close()
     assert Runs([tmp_path], matching.COLUMNS).read(0, END).tolist() == rows.tolist()

@@ -220,17 +220,10 @@ def join_names(task: Join) -> Joined:
         # `old` and `new` are those with another text now.
         for writer, alone, changed in ((writers[0], pairs.removed, old), (writers[1], pairs.added, new)):
             for rows, is_paired in ((alone, 0), (changed, 1)):
-                extend(writer, np.stack([*rows[[*_TEXT]], np.full_like(rows[0], is_paired), rows[_PLACE]]))
+                writer.add_columns(np.stack([*rows[[*_TEXT]], np.full_like(rows[0], is_paired), rows[_PLACE]]))
     for writer in writers:
         writer.close()
     return joined
-
-
-def extend(writer: RunWriter, rows: Rows) -> None:
-    """Add rows to a run."""
-    for column, numbers in zip(writer.columns, rows, strict=True):
-        column.frombytes(numbers.tobytes())
-    writer.spill_if_full()
 
 
 def _is_elsewhere(task: Join, pairs: Pairs) -> Mask:
@@ -254,7 +247,7 @@ def _pairs_in(task: Join, old: Runs, new: Runs, low: int, high: int, depth: int 
                 for runs, name in ((old, "old"), (new, "new")):
                     with closing(RunWriter(folder / name, "", COLUMNS, RUN_ROWS)) as writer:
                         for rows in runs.pieces(start, end, RUN_ROWS):
-                            extend(writer, rows[[*_INSTEAD[depth], *range(TEXT, COLUMNS)]])
+                            writer.add_columns(rows[[*_INSTEAD[depth], *range(TEXT, COLUMNS)]])
                 renamed = Runs([folder / "old"], COLUMNS), Runs([folder / "new"], COLUMNS)
                 yield from _pairs_in(task, *renamed, 0, END, depth + 1)
             finally:

@@ -16,7 +16,7 @@ import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from corpusfmt.comparison.matching import COLUMNS, RUN_ROWS, extend, place_of
+from corpusfmt.comparison.matching import COLUMNS, RUN_ROWS, place_of
 from corpusfmt.conversion.documents import CUT, refuse_unread
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.provenance import lasting
@@ -180,7 +180,7 @@ class _Reading:
 
     def _pass_on(self) -> None:
         if self._rows:
-            extend(self._runs, np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS).T)
+            self._runs.add_columns(np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS).T)
             self._rows.clear()
 
     def end(self) -> PartRead:

@@ -17,7 +17,6 @@ from corpusfmt.hub.load import Files, Loaded, load_all
 from corpusfmt.hub.rules import RULES
 from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import CorpusfmtError
 from corpusfmt.rules import Judge
 
@@ -58,10 +57,12 @@ def check_loading(
 ) -> Judge:
     """Return the judge of how a folder, or a file of documents, is loaded; values are read from the files in `sampled`, or all."""
     judge = Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
+    assert options.scratch is not None
     documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     try:
-        with within_limits(judge, "."), within(meter), temporary_folder() as cache:
-            run = Run(_Workers(open_executor, jobs, meter), str(cache), sampled, options.max_line_bytes)
+        with within_limits(judge, "."), within(meter):
+            cache = str(options.scratch / "datasets")
+            run = Run(_Workers(open_executor, jobs, meter), cache, sampled, options.max_line_bytes)
             judge_loading(root, documents, judge, run)
     except CorpusfmtError:
         raise

@@ -82,10 +82,7 @@ class KeyWriter(RunWriter):
         """Add the hashes of rows as arrays, without a loop."""
         import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
 
-        hashes, positions = self.columns
-        hashes.frombytes(key_hashes.tobytes())
-        positions.frombytes((rows | np.uint64(self._shard << ROW_BITS)).tobytes())
-        self.spill_if_full()
+        self.add_columns((key_hashes, rows | np.uint64(self._shard << ROW_BITS)))
 
     def add_few(self, few: FewKeys) -> None:
         """Add the keys of a small shard, which has written none. Runs are small, too, so that none needs numpy."""

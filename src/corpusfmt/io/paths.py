@@ -24,7 +24,6 @@ from typing import BinaryIO, Literal, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.io.answers import bounds_of
 from corpusfmt.io.limits import AWAITING, TookTooLong, at_most, meter
 from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.io.stores import (
@@ -323,6 +322,8 @@ def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
     try:
         protocol = url.partition("://")[0].rpartition(_CHAIN)[2]
         if protocol not in _WEB:
+            from corpusfmt.io.answers import bounds_of  # noqa: PLC0415 - local files need none
+
             options = bounds_of(protocol) if protocol in _EXTRAS else {}
             filesystem, path = fsspec.core.url_to_fs(url, **{protocol: options} if _CHAIN in url else options)
         else:

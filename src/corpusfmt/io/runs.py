@@ -69,6 +69,12 @@ class RunWriter:
         self.columns = [array("Q") for _ in range(width)]
         self.runs = 0
 
+    def add_columns(self, columns: Iterable[npt.NDArray[np.uint64]]) -> None:
+        """Add rows, given as arrays, one for each column."""
+        for column, numbers in zip(self.columns, columns, strict=True):
+            column.frombytes(numbers.tobytes())
+        self.spill_if_full()
+
     def spill_if_full(self) -> None:
         """Write the rows in `columns` if they fill a run."""
         if len(self.columns[0]) >= self._most:

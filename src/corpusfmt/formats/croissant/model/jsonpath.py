@@ -1,8 +1,8 @@
 """Internal: JSON paths of RFC 9535, by python-jsonpath, within a budget of values.
 
 Published descriptions also have Goessner's paths, from before the RFC: without `$`, with `-` and other characters in names,
-with names in brackets that are not quoted. They are read as they are meant. A filter that the RFC does not know, or one with
-`match` or `search`, whose patterns may take forever, is not followed; the path has no fault.
+with names in brackets that are not quoted. They are read as they are meant. A filter that the RFC does not know is not
+followed, nor is a pattern in `match` or `search` that may take forever; the path has no fault.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ def jsonpath_fault(text: str) -> str | None:
 def select(value: Any, steps: list[Step]) -> list[Any] | None:
     """Return what a path selects, in document order.
 
-    None for a path that is not followed: one with a filter that RFC 9535 does not have, or with a pattern, or that passes
-    more than five million values.
+    None for a path that is not followed: one with a filter that RFC 9535 does not have, or with a pattern that may take
+    forever, or that passes more than five million values.
     """
     if not steps:
         return [value]
