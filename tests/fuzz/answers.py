@@ -60,8 +60,9 @@ def served(tree: Tree, seed: str, log: Path) -> Iterator[str]:
         else:
             honest = lambda request: request.whole(b"", 404)  # noqa: E731 - one of three
         rng = random.Random(f"{seed}/{request.command}/{path}")
+        # Else a client waits for what was said to come; `begin` says it, else it asks again where nobody listens.
+        request.close_connection = True
         (honest if rng.random() < 0.6 else _mutated(rng, files.get(path, b""), honest))(request)
-        request.close_connection = True  # else a client waits for what was said to come
 
     with serving(answer, log) as host:
         yield host
@@ -95,6 +96,5 @@ def _mutated(rng: random.Random, data: bytes, honest: Answer) -> Answer:
 
     def without_http(request: Request) -> None:
         request.wfile.write(raw)
-        request.close_connection = True
 
     return without_http if rng.random() < 0.7 else honest

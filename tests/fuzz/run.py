@@ -7,6 +7,7 @@ long, or takes its process with it, is reported, and the rest goes on.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import pickle
@@ -182,6 +183,7 @@ def work(folder: Path, seed: int) -> None:
     found: tuple[list[Seed], Pool] = pickle.loads((folder / "seeds").read_bytes())
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     forbid_connections()
+    faulthandler.enable()
     with os.fdopen(os.dup(1), "w", encoding="utf-8") as answers:
         os.dup2(2, 1)
         print("{}", file=answers, flush=True)

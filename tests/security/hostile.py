@@ -44,8 +44,9 @@ class Request(BaseHTTPRequestHandler):
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
         if "Content_Length" not in headers and "Transfer_Encoding" not in headers:
-            self.send_header("Connection", "close")
             self.close_connection = True
+        if self.close_connection:
+            self.send_header("Connection", "close")
         self.end_headers()
 
     def whole(self, data: bytes, status: int = 200, **headers: Any) -> None:
