@@ -121,6 +121,12 @@ def _stays(outcome: Outcome) -> None:
     assert _INSIDE.encode() not in outcome.output()
 
 
+def _stays_with_the_data(outcome: Outcome) -> None:
+    """Nobody was asked, by no process."""
+    assert outcome.status in {0, 1, 3}, outcome.text
+    assert not (outcome.folder / "inside").exists()
+
+
 def _follows(outcome: Outcome) -> None:
     """The other server was asked, without credentials, and is named."""
     asked = [json.loads(line) for line in (outcome.folder / "inside").read_text("utf-8").splitlines()]
@@ -140,6 +146,24 @@ def _elsewhere(other: str, status: int = 302, to: str = "http://{other}/latest/m
 def _page_first(other: str) -> Answer:
     """A folder with a file that is elsewhere."""
     return of_path({"/d": page("a.jsonl")}, _elsewhere(other))
+
+
+@contextmanager
+def _unasked(folder: Path) -> Iterator[list[str]]:
+    """Serve a store that no command may ask, whose name the data can learn."""
+    with serving(file(ROW), folder / "inside") as store:
+        (folder / "host").write_text(store)
+        yield []
+
+
+def _leading(folder: Path, card: str, rows: str, name: str) -> None:
+    """Data of the Hub that names the store: in its card, in its rows, or in a script."""
+    url = f"http://{(folder / 'host').read_text()}/a.jsonl"
+    (folder / "data" / "b.jsonl").write_bytes(ROW)
+    for path, text in (("README.md", f"---\n{card}\n---\n"), (name, rows)):
+        target = folder / "data" / path
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(text.replace("{url}", url))
 
 
 @contextmanager
@@ -544,6 +568,39 @@ _ATTACKS = [
             ("describe", "{store}"),
         )
     ),
+    # The library that loads what is published: the data names a store.
+    *(
+        Attack(
+            f"store-named-by-{name}",
+            partial(_leading, card=card, rows=rows, name=path),
+            ("validate", "{data}", "--profile", "hub", "--output-format", "json"),
+            _stays_with_the_data,
+            serve=_unasked,
+        )
+        for name, card, rows, path in (
+            ("card", "configs:\n- config_name: a\n  data_files: {url}", '{"text":"x"}\n', "a.jsonl"),
+            (
+                "chained-card",
+                "configs:\n- config_name: a\n  data_files: zip://a.jsonl::{url}",
+                '{"text":"x"}\n',
+                "a.jsonl",
+            ),
+            (
+                "picture",
+                "dataset_info:\n  features:\n  - name: text\n    dtype: string\n  - name: image\n    dtype: image",
+                '{"text":"x","image":{"path":"{url}","bytes":null}}\n',
+                "a.jsonl",
+            ),
+            ("metadata", "license: mit", '{"text":"x","file_name":"{url}"}\n', "metadata.jsonl"),
+            ("sound", "license: mit", '{"text":"x","audio":"{url}"}\n', "train/metadata.jsonl"),
+            (
+                "script",
+                "license: mit",
+                'import urllib.request\nurllib.request.urlopen("{url}")\n',
+                "data.py",
+            ),
+        )
+    ),
     # Down.
     *(
         _attack(
@@ -567,6 +624,12 @@ _QUICK = {
     *("store-redirect-followed", "store-redirect-to-file", "store-redirect-in-circles", "store-redirect-within"),
     *("store-redirect-of-a-file-in-a-folder", "store-status-500-validate", "store-status-403-validate"),
     *("store-no-server-validate", "store-s3-down-validate", "store-secret-whole-validate", "store-secret-broken-build"),
-    *("store-secret-refused-stats", "store-secret-whole-convert", "store-secret-odd-chained"),
+    *(
+        "store-named-by-card",
+        "store-named-by-picture",
+        "store-secret-refused-stats",
+        "store-secret-whole-convert",
+        "store-secret-odd-chained",
+    ),
 }
 ATTACKS = [replace(each, slow=each.name not in _QUICK) for each in _ATTACKS]
