@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from io import BytesIO
 from pathlib import Path
 
 import pytest
-from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_record
+from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_record, zstd
 
 import corpusfmt
-from corpusfmt.model import Location
+from corpusfmt.model import Location, Verdict
 from corpusfmt.pipeline.process import wet
 from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
 from corpusfmt.pipeline.rules import WetDefect, wet_fault
@@ -164,3 +166,67 @@ def test_an_input_that_kills_its_workers_is_told_with_the_reason() -> None:
     fault = wet_fault("died", Location("a.warc.wet.gz"), "not enough memory")
     assert fault.problem.message == "the worker died at every attempt: not enough memory"
     assert (fault.problem.at.path, fault.problem.hint) == ("a.warc.wet.gz", "process the file alone, with more memory")
+
+
+_TEXT = f"{LONG_LINE}\nno LF at its end".encode()
+_SHA1, _SHA256 = hashlib.sha1(_TEXT), hashlib.sha256(_TEXT)
+
+
+@pytest.mark.parametrize(
+    ("headers", "count"),
+    [
+        ({}, 1),
+        ({"WARC-Block-Digest": f"sha1:{base64.b32encode(_SHA1.digest()).decode()}"}, 1),
+        ({"WARC-Payload-Digest": f"SHA-256:{_SHA256.hexdigest().upper()}"}, 1),
+        ({"WARC-Block-Digest": f"sha256:{base64.b32encode(_SHA256.digest()).decode().rstrip('=')}"}, 1),
+        ({"WARC-Block-Digest": "crc64:00"}, 1),
+        ({"WARC-Block-Digest": "sha1:" + "A" * 32}, 0),
+        ({"WARC-Block-Digest": f"sha1:{_SHA1.hexdigest()[:-1]}"}, 0),
+        ({"WARC-Block-Digest": f"sha256:{_SHA1.hexdigest()}"}, 0),
+        ({"WARC-Payload-Digest": "sha1:"}, 0),
+        ({"WARC-Block-Digest": f"sha1:{_SHA1.hexdigest()}", "WARC-Payload-Digest": "sha1:" + "A" * 32}, 0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("version", ["1.0", "1.1"])  # canonical, and read by warcio
+def test_a_record_whose_digest_is_false_is_dropped(
+    headers: dict[str, str], count: int, version: str, tmp_path: Path
+) -> None:
+    record = wet_record(2, _TEXT, **headers).replace(b"WARC/1.0", f"WARC/{version}".encode())
+    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE} 1\n"), record])
+    report = corpusfmt.build(path, tmp_path / "out")
+    assert report.coverage.documents == 1 + count
+    assert report.verdict is Verdict.VALID
+    assert report.results["dropped"].get("of a false digest", 0) == (0 if count else 2)
+    told = [(str(finding.location), finding.code) for finding in report.findings]
+    assert told == ([] if count else [("a.warc.wet.gz", "WET202")])
+
+
+def test_wet_files_are_compressed_with_zstd(tmp_path: Path) -> None:
+    records = [wet_record(number, f"{LONG_LINE} {number}\n") for number in range(3)]
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/a.warc.wet.zst").write_bytes(b"".join(map(zstd.compress, records)))
+    (tmp_path / "in/b.warc.wet").write_bytes(zstd.compress(records[0]))
+    assert corpusfmt.build(tmp_path / "in", tmp_path / "out").coverage.documents == 4
+    (tmp_path / "in/a.warc.wet.zst").write_bytes(zstd.compress(records[0])[:-1])
+    report = corpusfmt.build(tmp_path / "in", tmp_path / "again")
+    assert [(finding.location.path, finding.code) for finding in report.findings] == [("a.warc.wet.zst", "GEN101")]
+
+
+def test_inputs_are_checked_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lies = wet_record(2, _TEXT, **{"WARC-Block-Digest": "sha1:" + "A" * 32})
+    paths = [wet_file(Path("in") / f"{name}.warc.wet.gz", [wet_record(1, _TEXT), lies]) for name in "ab"]
+    paths[0].write_bytes(paths[0].read_bytes()[:-9])
+    wet_file(Path("in/c.warc.wet.gz"), [wet_record(1, _TEXT)])
+    done = run_cli("build", "--check", "in", "--jobs", "2")
+    assert done.stdout.endswith(b"2 of 3 WET files are readable: 2 documents\n")
+    assert [line[:24] for line in done.stderr.splitlines()[::2]] == [
+        b"a.warc.wet.gz: GEN101 gz",
+        b"b.warc.wet.gz: WET202 co",
+    ]
+    assert done.returncode == 3
+    assert run_cli("build", "--check", "in/b.warc.wet.gz").returncode == 1
+    assert run_cli("build", "--check", "in/c.warc.wet.gz").returncode == 0
+    assert run_cli("build", "--check", "-").returncode == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in"]

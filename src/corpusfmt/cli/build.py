@@ -27,7 +27,11 @@ Inputs = Annotated[
     ),
 ]
 Output = Annotated[
-    str, typer.Option("--output", "-o", metavar="DIR|URL", help="A new or empty folder or prefix, or one to resume.")
+    str | None,
+    typer.Option("--output", "-o", metavar="DIR|URL", help="A new or empty folder or prefix, or one to resume."),
+]
+Check = Annotated[
+    bool, typer.Option("--check", help="Only read the inputs, compare the digests of their records, and write nothing.")
 ]
 RecipeName = Annotated[str, typer.Option("--recipe", metavar="NAME|FILE", help="A bundled recipe or a .toml file.")]
 Base = Annotated[
@@ -93,8 +97,9 @@ State = Annotated[
 
 @resumable
 def command(
-    output: Output,
+    output: Output = None,
     inputs: Inputs = None,
+    check: Check = False,
     recipe: RecipeName = "oscar-1.1",
     keep_original: KeepOriginal = False,
     compression: Compression = None,
@@ -119,16 +124,26 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Build a corpus from WET files. Lines are classified by language, deduplicated and packaged with checksums."""
+    from corpusfmt.pipeline import run
     from corpusfmt.pipeline.choices import Selection
-    from corpusfmt.pipeline.run import build
 
     if langid not in {"auto", "native", "fasttext"}:
         raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")
     backend = cast("Literal['auto', 'native', 'fasttext']", langid)
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
     limits = limits_of(max_expansion, max_total_bytes, timeout)
+    if check:
+        report = run.check(inputs or [], base=base, jobs=jobs, engine=engine, limits=limits, follow_links=follow_links)
+        for finding in report.findings:
+            explain(finding)
+        seen, total = report.coverage.shards_seen, report.coverage.shards_total
+        documents = plural(report.coverage.documents, "document")
+        summarise(f"{seen:,} of {plural(total, 'WET file')} {'is' if total == 1 else 'are'} readable: {documents}")
+        raise SystemExit(exit_status(report, FailOn.WARNING, require_complete=True))
+    if output is None:
+        raise UsageError("--output is missing: name a new or empty folder, or only read the inputs with --check")
     with shown_stages() as show:
-        report = build(
+        report = run.build(
             inputs or [],
             output,
             recipe=recipe,

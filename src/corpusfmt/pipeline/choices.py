@@ -23,7 +23,7 @@ from corpusfmt.pipeline.recipe import Recipe
 SHARED = "lists"
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
-CODE_FORMAT = 13
+CODE_FORMAT = 14
 
 
 @dataclass(frozen=True)

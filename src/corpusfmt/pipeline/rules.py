@@ -98,6 +98,20 @@ REST_NOT_READ = RULES.finding(
 )
 
 
+FALSE_DIGEST = RULES.finding(
+    "WET202",
+    "false-digest",
+    """A digest in a record's header is not that of its text; the record is dropped.
+
+    Why: the text was changed or damaged after it was written, and the corpus would hand on a digest that is false.
+    Example: `WARC-Block-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`.
+    Fix: fetch the file again; if its author wrote false digests, ask for a new one.
+    """,
+    severity=Severity.WARNING,
+    spec="WARC 1.1, sections 5.8 and 5.9",
+)
+
+
 def wet_fault(defect: Defect, at: Location, reason: str) -> Fault:
     """Return the fault of an excluded file."""
     match defect:

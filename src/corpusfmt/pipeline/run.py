@@ -8,18 +8,18 @@ import io
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 import msgspec
 
-from corpusfmt.engine.executors import Workers, available_processors, default_jobs, placed
+from corpusfmt.engine.executors import Workers, available_processors, default_jobs, executor_factory, placed
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.run import now
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.shares import share_of
 from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for, state_of
@@ -34,9 +34,10 @@ from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
 from corpusfmt.pipeline.choices import NO_SELECTION, Choices, Selection
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, Source, inputs_named
-from corpusfmt.pipeline.intake.report import refuse_changed, refuse_none, report_of
-from corpusfmt.pipeline.intake.take import Intake, Scratch
+from corpusfmt.pipeline.intake.report import judged, refuse_changed, refuse_none, report_of
+from corpusfmt.pipeline.intake.take import Intake, Scratch, Taken
 from corpusfmt.pipeline.process.steps import code_of
+from corpusfmt.pipeline.process.store import Processed, checked
 from corpusfmt.pipeline.recipe import load_recipe
 from corpusfmt.pipeline.seal import built, fates, made, report_of_finished, seal, statistics
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
@@ -137,6 +138,42 @@ def build(
                 if report is None:
                     raise
             journal("run-end", {"status": report.verdict.value} | report.results)
+    report.started, report.finished = started, now()
+    return report
+
+
+def check(
+    inputs: Sequence[str],
+    *,
+    base: str | None = None,
+    jobs: int | None = None,
+    engine: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    follow_links: bool = False,
+) -> Report:
+    """Read WET files as `build` does, compare the digests of their records, and write nothing. Raises `UsageError`."""
+    sources = inputs_named([placed(engine, each) for each in inputs], base, follow_links=follow_links)
+    if any(each.input.key == STANDARD_INPUT for each in sources):
+        raise UsageError("--check cannot read standard input: name files")
+    started, limits, jobs = now(), limits.begun(), jobs or _default_jobs(sources)
+    there = [each for each in sources if each.entry is not None]
+
+    def results() -> Iterator[Taken]:
+        done = run_tasks(
+            checked,
+            (each.entry for each in there),
+            executor_factory(engine, jobs),
+            window=jobs * RESULTS_WAITING_A_WORKER,
+            limits=limits,
+        )
+        for source, result in zip(there, done, strict=True):
+            if isinstance(result, Late):
+                raise limits.late(source.input.path)
+            dead = Processed(defect=("died", result.reason)) if isinstance(result, Died) else None
+            yield Taken(source.input, dead or cast("Processed", result))
+        yield from (Taken(each.input, Processed(defect=each.defect)) for each in sources if each.entry is None)
+
+    report = judged(results(), len(sources))
     report.started, report.finished = started, now()
     return report
 

@@ -17,7 +17,7 @@ from corpusfmt.model import UsageError
 from corpusfmt.pipeline.lists import Entries
 from corpusfmt.pipeline.rules import Defect
 
-WET_SUFFIXES = (".warc.wet.gz", ".warc.wet", ".wet.gz", ".wet")
+WET_SUFFIXES = (".wet.gz", ".wet.zst", ".wet")
 LIST_SUFFIXES = (".paths", ".paths.gz")
 STANDARD_INPUT = "-"
 _STANDARD_INPUT_NAME = "standard-input.warc.wet"
@@ -114,7 +114,7 @@ def _there(entry: Entry) -> Iterator[Source]:
         is_empty = False
         yield source_of(each)
     if is_empty:
-        raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet)")
+        raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet.zst, *.warc.wet)")
 
 
 def _wet_files(folder: Entry) -> Iterator[Entry]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -14,7 +14,7 @@ from corpusfmt.io.paths import version_of
 from corpusfmt.model import Coverage, Incomplete, Location, Problem, Report
 from corpusfmt.pipeline.intake.take import Inputs, Taken, container_name
 from corpusfmt.pipeline.process.store import Size
-from corpusfmt.pipeline.rules import REST_NOT_READ, RULES, STEP_FAILED, wet_fault
+from corpusfmt.pipeline.rules import FALSE_DIGEST, REST_NOT_READ, RULES, STEP_FAILED, wet_fault
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import plural
 
@@ -64,11 +64,21 @@ class Usable(Struct):
 
 def report_of(inputs: Inputs) -> tuple[Report, Usable]:
     """Return a report that names the inputs of which nothing or only a part is used, and what is used."""
-    judge = Judge(RULES, Grading(), version="", path=".")
-    coverage = Coverage(shards_total=len(inputs))
     usable = Usable(inputs)
-    for each in inputs:
-        usable.add(each)
+
+    def counted() -> Iterator[Taken]:
+        for taken in inputs:
+            usable.add(taken)
+            yield taken
+
+    return judged(counted(), len(inputs)), usable
+
+
+def judged(results: Iterable[Taken], total: int) -> Report:
+    """Return a report on inputs that were read, of `total`."""
+    judge = Judge(RULES, Grading(), version="", path=".")
+    coverage = Coverage(shards_total=total)
+    for each in results:
         at, processed = Location(each.input.path), each.processed
         if processed.fault:
             judge.report(*broken_stream(at, processed.fault.error))
@@ -83,11 +93,15 @@ def report_of(inputs: Inputs) -> tuple[Report, Usable]:
             if processed.cut is not None:
                 hint = "write the file again or use a recipe with another reader"
                 judge.report(REST_NOT_READ, Problem(f"the rest was not read: {processed.cut}", at, hint))
+            false, first = processed.false_digests
+            if false:
+                message = f"conversion record {first} is not the text that its digest is of"
+                judge.report(FALSE_DIGEST, Problem(message, at, "fetch the file again", false))
             for failure in processed.failures:
                 message = f"document {failure.document}: step `{failure.step}` {failure.reason}"
                 where = Location(each.input.path, record=failure.document)
                 judge.report(STEP_FAILED, Problem(message, where, "correct the step", failure.count))
-    return Report("wet", "", judge.tally, coverage), usable
+    return Report("wet", "", judge.tally, coverage)
 
 
 def refuse_none(report: Report, cause: str) -> None:

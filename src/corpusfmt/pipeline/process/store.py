@@ -27,7 +27,7 @@ from corpusfmt.pipeline.hot import KeyedLineSet, LineSet, documents
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.process.filters import AddressFilter, Selector
 from corpusfmt.pipeline.process.steps import StepCode, StepCounts, StepFailure, Steps
-from corpusfmt.pipeline.process.wet import Batch, WetRecord, batches, wet_batches, wet_chunks
+from corpusfmt.pipeline.process.wet import Batch, Digests, WetRecord, batches, wet_batches, wet_chunks
 from corpusfmt.pipeline.recipe import Lines, Recipe
 from corpusfmt.pipeline.rules import Defect, WetDefect
 
@@ -96,7 +96,8 @@ class Processed(Struct):
     `original` is the kept text by language, `stored` the number of its lines in the container (when deduplicating,
     without repetitions within the input). `dropped` counts lines by reason, `cleaned` counts changed lines. `fault` or
     `defect` says why the input cannot be read as WET; nothing of it is used then. `cut` says why only its beginning was
-    read, `padding` what follows its end. `steps` counts what each step did, `failures` are the documents on which one failed.
+    read, `padding` what follows its end. `false_digests` is the number of records whose digest is false, and that of the first
+    one; they are dropped. `steps` counts what each step did, `failures` are the documents on which one failed.
     """
 
     sha256: str = ""
@@ -109,6 +110,7 @@ class Processed(Struct):
     defect: tuple[Defect, str] | None = None
     cut: str | None = None
     padding: Fault | None = None
+    false_digests: tuple[int, int] = (0, 0)
     steps: dict[str, StepCounts] = {}
     failures: list[StepFailure] = []
 
@@ -183,6 +185,29 @@ def process(task: ProcessTask) -> Processed:
         return Processed(defect=(defect.defect, defect.reason))
 
 
+def checked(entry: Entry) -> Processed:
+    """Read a WET file to its end, compare its digests, and store nothing."""
+    forgiven: list[StreamFault] = []
+    digests = Digests()
+    documents = 0
+    try:
+        with ExitStack() as opened:
+
+            def open_source() -> _Source:
+                with _reading():
+                    return _Source(opened.enter_context(entry.open()))
+
+            for batch in digests.pages(wet_batches(open_source, entry.url, forgiven), Counter()):
+                documents += len(batch.headers)
+    except StreamFault as fault:
+        return Processed(fault=Fault.of(fault))
+    except WetDefect as defect:
+        return Processed(defect=(defect.defect, defect.reason))
+    read = {"": Size(documents)}  # of no language
+    padding = Fault.of(forgiven[0]) if forgiven else None
+    return Processed(original=read, padding=padding, false_digests=(digests.false, digests.first))
+
+
 @contextmanager
 def _reading() -> Iterator[None]:
     """Turn a failure to read into a fault of the input; any other failure belongs to the run."""
@@ -215,7 +240,8 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
         raise Incomplete(str(error)) from error
     changed = Counter[str]()
     steps = Steps(task.steps, dropped)
-    pages = cleaned(selector.pages(pages), task.recipe.lines, changed)
+    checked = Digests()
+    pages = cleaned(selector.pages(checked.pages(pages, dropped)), task.recipe.lines, changed)
     for piece in _chosen(_pieces(pages, task.recipe, classifier, dropped), selector, steps):
         label, document = piece.label, piece.document
         language = languages.get(label)
@@ -240,7 +266,8 @@ def _store(pages: Iterator[Batch], task: ProcessTask, container: ContainerWriter
         processed.original[label] = language.original
         processed.stored[label] = language.stored
     container.finish()
-    processed.records = selector.seen
+    processed.records = selector.seen + checked.false
+    processed.false_digests = checked.false, checked.first
     processed.steps, processed.failures = steps.counts, steps.failures
     processed.dropped = dict(sorted(dropped.items()))
     processed.cleaned = dict(sorted(changed.items()))

@@ -7,8 +7,12 @@ record that is longer than its Content-Length, and reads header lines of any len
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import io
+import re
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import Any, NamedTuple
@@ -16,7 +20,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.streams import GZIP_MAGIC, Chunks, Reader, StreamFault, codec_of_name
+from corpusfmt.io.streams import ZSTD_MAGIC, Chunks, Reader, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.pipeline.hot import Ints, wet_records
 from corpusfmt.pipeline.rules import WetDefect
 
@@ -74,6 +78,52 @@ def batches(records: Iterable[WetRecord]) -> Iterator[Batch]:
         yield Batch.of(batch)
 
 
+_DIGEST = re.compile(rb'"warc-(?:block|payload)-digest":"([^":]+):([^"]*)"')
+_LENGTH = re.compile(rb'"content-length":"(\d+)"')
+_ALGORITHMS = {b"md5", b"sha1", b"sha224", b"sha256", b"sha384", b"sha512"}
+
+
+class Digests(Struct):
+    """Compares records with the digests in their headers (WARC 1.1, sections 5.8 and 5.9), in hexadecimal or base32.
+
+    The payload of a conversion record is its block. Algorithms that `hashlib` does not know are not judged.
+    """
+
+    #: The number of records with a false digest, and of the first of them, from 1.
+    false: int = 0
+    first: int = 0
+    _seen: int = 0
+
+    def pages(self, batches: Iterable[Batch], dropped: Counter[str]) -> Iterator[Batch]:
+        """Yield the records whose digests are true or missing, and count the lines of the others."""
+        for batch in batches:
+            lies = {number for number, record in enumerate(batch.records()) if _is_false(record)}
+            if lies:
+                self.first = self.first or self._seen + min(lies) + 1
+                self.false += len(lies)
+                dropped["of a false digest"] += sum(
+                    record.text.count(b"\n") for number, record in enumerate(batch.records()) if number in lies
+                )
+            self._seen += len(batch.headers)
+            records = (record for number, record in enumerate(batch.records()) if number not in lies)
+            yield Batch.of(records) if lies else batch
+
+
+def _is_false(record: WetRecord) -> bool:
+    digests = set(_DIGEST.findall(record.headers))
+    length = _LENGTH.search(record.headers) if digests else None
+    for algorithm, value in digests:
+        name = algorithm.lower().replace(b"-", b"")
+        if length is None or name not in _ALGORITHMS:
+            continue
+        # Without the LF that a batch may have added.
+        digest = hashlib.new(name.decode(), record.text[: int(length[1])], usedforsecurity=False)
+        said = value.rstrip(b"=").lower()
+        if said != digest.hexdigest().encode() and said != base64.b32encode(digest.digest()).rstrip(b"=").lower():
+            return True
+    return False
+
+
 class _NotCanonical(Exception):
     pass
 
@@ -103,10 +153,10 @@ def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = N
 
     Zero bytes after the last member, as block devices pad files, are harmless: they are added to `forgiven`.
     """
-    head = source.read(len(GZIP_MAGIC))
-    compressed = codec_of_name(name) == "gzip" or head == GZIP_MAGIC
+    head = source.read(len(ZSTD_MAGIC))
+    shown = codec_of_content(head)
     try:
-        yield from Chunks(_Prefixed(head, source), "gzip" if compressed else "plain", name)
+        yield from Chunks(_Prefixed(head, source), codec_of_name(name) if shown == "plain" else shown, name)
     except StreamFault as fault:
         if fault.kind != "padding":
             raise
