@@ -212,7 +212,9 @@ LENGTH = len(ROWS[0]["text"])
     [
         ({"en": [[0, LENGTH, 0.4]], "fr": [[0, LENGTH, 0.6]]}, "fr"),
         ({"en": [[0, 10, 0.99]], "fr": [[10, LENGTH, 0.6]]}, "fr"),
-        ({"en": 0.7, "fr": 0.2, "not_fr": 0.8}, "en"),
+        ({"en": 0.7, "fr": 0.2, "not_fr": 0.6}, "en"),
+        ({"eng_Latn": 0.98, "de": 0.02}, "en"),
+        ({"__label__deu_Latn": 0.6, "__label__eng_Latn": 0.4}, "de"),
         ({"en": [], "de": [[0, LENGTH, 1]]}, "de"),
     ],
 )
@@ -236,10 +238,24 @@ def test_an_empty_text_has_the_language_of_the_highest_score(tmp_path: Path) -> 
     assert (tmp_path / "out/fr").is_dir()
 
 
-def test_no_attribute_that_tells_the_language(tmp_path: Path) -> None:
-    root = dolma(tmp_path / "dolma", lid=[beside(row, lid__tagger__not_en=0.7) for row in ROWS])
-    with pytest.raises(BadInput, match="CNV102"):
-        corpusfmt.convert(root, tmp_path / "out", to="oscar", language_attribute="lid/lid__tagger", on_loss="allow")
+@pytest.mark.parametrize(
+    ("found", "code"),
+    [
+        ({"en": [[0, LENGTH, 0.0]], "not_en": [[0, LENGTH, 1.0]]}, "CNV104"),
+        ({"en": 0.4, "fr": 0.1, "unknown": 0.5}, "CNV104"),
+        ({"en": 0.4, "fr": [[0, LENGTH, 0.5]], "zh__Hans": 0.6}, "CNV104"),
+        ({"en": [[0, LENGTH, -0.5]], "de": [[0, LENGTH, -3.0]]}, "CNV102"),
+        ({"en": 0, "de": []}, "CNV102"),
+        ({"en": [[0, 0, 0.9]]}, "CNV102"),
+        ({"en": 0.1, "de": "0.9"}, "CNV102"),
+        ({"en": 0.1, "de": [[0, LENGTH, 0.9], [0, 1]]}, "CNV102"),
+    ],
+)
+def test_attributes_that_tell_no_language(found: Json, code: str, tmp_path: Path) -> None:
+    rows = [{name: value for name, value in document(0).items() if name != "metadata"}]
+    root = dolma(tmp_path / "dolma", [rows[0] | {"attributes": tagged(0, **found)["attributes"]}])
+    with pytest.raises(BadInput, match=code):
+        corpusfmt.convert(root, tmp_path / "out", to="oscar", language_attribute="lid__tagger")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversion.rows import beside, document, lines_of, write_rows
+from conversion.rows import beside, document, lines_of, read_rows, write_rows
 from support import run_cli
 
 import corpusfmt
+from corpusfmt.formats.languages import label_of
 from corpusfmt.model import BadInput, UsageError
 
 
@@ -28,9 +29,8 @@ def dataset(root: Path) -> Path:
     [
         ({}, "CNV102", "the language is unknown (document `d3`)"),
         ({"language": 7}, "CNV102", "the language is unknown (document `d3`)"),
-        ({"language": "EN"}, "CNV104", "language is `EN`, expected the label of an OSCAR 1.x folder"),
-        ({"language": "x-eml"}, "CNV104", "use the label of OSCAR 1.x, `eml`"),
-        ({"language": "../up"}, "CNV104", "language is `../up`, expected the label"),
+        ({"language": "und"}, "CNV104", "language is `und`, expected the code of a language"),
+        ({"language": "../up"}, "CNV104", "language is `../up`, expected the code"),
     ],
 )
 def test_a_document_of_no_language_is_told_by_its_place(
@@ -69,6 +69,59 @@ def test_a_document_of_another_language_than_its_folder(tmp_path: Path) -> None:
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
     report = corpusfmt.convert(tmp_path / "dolma", tmp_path / "rest", to="oscar", on_bad_record="quarantine")
     assert (report.coverage.documents, report.results["rejected"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("language", "label"),
+    [
+        ("de", "de"),
+        ("DE", "de"),
+        ("deu", "de"),
+        ("German", "de"),
+        ("deu_Latn", "de"),
+        ("zh-Hant-TW", "zh"),
+        ("zh-cn", "zh"),
+        ("cmn_Hani", "zh"),
+        ("yue_Hant", "yue"),
+        ("nob_Latn", "no"),
+        ("arb", "ar"),
+        ("arz_Arab", "arz"),
+        ("Filipino", "tl"),
+        ("kin_Latn", "rw"),
+        ("quc_Latn", "quc"),
+        ("iw", "he"),
+        # ISO calls Tosk Albanian `als`, lid.176 Alemannic.
+        ("als", "als"),
+        ("als_Latn", "sq"),
+        ("gsw", "als"),
+        ("x-eml", "eml"),
+        *dict.fromkeys(
+            ("not_en", "not_eng", "not_DE", "non-english", "other", "multi", "mul", "und_Latn", "xx", "", "a\n"), None
+        ).items(),
+    ],
+)
+def test_languages_by_any_name(language: str, label: str | None) -> None:
+    assert label_of(language) == label
+
+
+def test_other_names_of_languages_are_kept_and_shown_before(tmp_path: Path) -> None:
+    names = ("deu_Latn", "de", "English", "multi")
+    rows = [document(number, name) for number, name in enumerate(names)]
+    write_rows(tmp_path / "dolma/documents/a.jsonl.gz", rows)
+    command = ("convert", tmp_path / "dolma", tmp_path / "out", "--to", "oscar")
+    assert run_cli(*command, "--dry-run").stdout.decode().splitlines() == [
+        "dry run, nothing is written; the first documents of each shard have:",
+        "  source `test`: 4 documents",
+        "  language `deu_Latn`: 1 document; label `de`",
+        "  language `de`: 1 document; label `de`",
+        "  language `English`: 1 document; label `en`",
+        "  language `multi`: 1 document; label none, such documents are rejected",
+    ]
+    assert not (tmp_path / "out").exists()
+    assert run_cli(*command, "--on-bad-record", "quarantine").returncode == 0
+    corpusfmt.convert(tmp_path / "out", tmp_path / "back", to="dolma")
+    assert read_rows(tmp_path / "back", "documents/de") == rows[:2]
+    assert read_rows(tmp_path / "back", "documents/en") == rows[2:3]
 
 
 def test_documents_in_a_folder_that_is_no_language_are_sorted_by_their_own(tmp_path: Path) -> None:

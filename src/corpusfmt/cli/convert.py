@@ -137,6 +137,11 @@ State = Annotated[
     ),
 ]
 
+DryRun = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Only show the source and language of the first 1,000 documents of each shard."),
+]
+
 
 @resumable
 def command(
@@ -173,6 +178,7 @@ def command(
     state: State = None,
     shard: ShardOf = None,
     finish: Finish = False,
+    dry_run: DryRun = False,
     follow_links: FollowLinks = False,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
@@ -210,6 +216,7 @@ def command(
             state=state,
             shard=shard,
             finish=finish,
+            dry_run=dry_run,
             follow_links=follow_links,
             limits=limits_of(max_expansion, max_total_bytes, timeout),
             progress=show,
@@ -231,6 +238,14 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
     from corpusfmt.conversion.tasks import quarantine_of
     from corpusfmt.io.outputs import place_of
 
+    if "sources" in report.results:
+        say("dry run, nothing is written; the first documents of each shard have:")
+        for name, count in report.results["sources"].items():
+            say(f"  source `{name}`: {plural(count, 'document')}")
+        for name, language in report.results["languages"].items():
+            folder = f"`{language['label']}`" if language["label"] else "none, such documents are rejected"
+            say(f"  language `{name}`: {plural(language['documents'], 'document')}; label {folder}")
+        return 0
     if "files" not in report.results:
         say_done(report, shard)
         return 0

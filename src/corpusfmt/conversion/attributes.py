@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
-from corpusfmt.conversion.options import EMBEDDED, LanguageAttribute, Losses, Split
+from corpusfmt.conversion.options import EMBEDDED, LanguageAttribute, Losses, Options, Split
 from corpusfmt.conversion.rules import ATTRIBUTE_COLLISION, finding
-from corpusfmt.formats.languages import LABEL
 from corpusfmt.formats.provenance import line_languages_of
 from corpusfmt.formats.rows.writing import attributes_row
 from corpusfmt.model import BadInput, Document, Json, Location, Problem
@@ -17,6 +17,8 @@ from corpusfmt.model import BadInput, Document, Json, Location, Problem
 LANGUAGE_SET = "oscar-language"
 LANGUAGE_KEY = "oscar__language"
 
+# What fastText writes before its labels.
+_FASTTEXT = "__label__"
 _ROW_FIELDS = frozenset({"id", "source", "attributes"})
 
 
@@ -96,35 +98,41 @@ def forget_language(document: Document) -> None:
         document.attribute_rows = {name: text for name, text in rows.items() if name != LANGUAGE_SET}
 
 
-def language(document: Document, chosen: LanguageAttribute) -> str | None:
-    """Return the language whose attribute `KEY__LANGUAGE` has the largest weight: the sum of score times span length.
+def language(document: Document, options: Options) -> object:
+    """Return what names the language of a document: the field or the attribute that options choose, or else its own."""
+    if options.language_field:
+        return (document.metadata or {}).get(options.language_field)
+    return _heaviest(document, options.language_attribute) if options.language_attribute else document.lang
 
-    Ties, as on an empty text, go to the highest single score, then to the first language. None if no attribute names a
-    language.
+
+def _heaviest(document: Document, chosen: LanguageAttribute) -> str | None:
+    """Return the label whose attribute `KEY__LABEL` has the largest weight: the sum of score times span length.
+
+    Ties, as on an empty text, go to the highest single score, then to the first label. None if no label has a weight above 0,
+    or if a value is no score.
     """
     if chosen.set_name:
         text = document.attribute_rows.get(chosen.set_name)
         found = json.loads(text)["attributes"] if text is not None else {}
     else:
         found = document.attributes or {}
-    best: tuple[float, float] | None = None
-    label = None
-    for key, value in found.items():
-        prefix, _, language = key.rpartition("__")
-        weight = _weight(value, len(document.text))
-        if prefix == chosen.key and LABEL.fullmatch(language) and weight and (best is None or weight > best):
-            best, label = weight, language
-    return label
+    prefix, length = f"{chosen.key}__", len(document.text)
+    weights = {key: _weight(value, length) for key, value in found.items() if key.startswith(prefix)}
+    scored = {key: weight for key, weight in weights.items() if weight is not None}
+    if not weights or len(scored) < len(weights):
+        return None
+    best, weight = max(scored.items(), key=itemgetter(1))
+    is_positive = weight > (0, 0) if not length else weight[0] > 0
+    return best.removeprefix(prefix).removeprefix(_FASTTEXT) if is_positive else None
 
 
 def _weight(value: Any, length: int) -> tuple[float, float] | None:
     """Return the weight and highest score of spans, or of one score for the whole text; None for anything else."""
     if _is_number(value):
         return value * length, value
-    spans = [each for each in value if _is_span(each)] if isinstance(value, list) else []
-    if not spans:
+    if not isinstance(value, list) or not all(map(_is_span, value)):
         return None
-    return sum((end - start) * score for start, end, score in spans), max(score for _, _, score in spans)
+    return sum((end - start) * score for start, end, score in value), max((score for _, _, score in value), default=0)
 
 
 def _is_span(value: Any) -> bool:

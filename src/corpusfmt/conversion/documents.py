@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from itertools import repeat
+from itertools import islice, repeat
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -18,7 +19,7 @@ from corpusfmt.conversion.repeats import First, repetition
 from corpusfmt.conversion.rules import LANGUAGE_LABEL_UNFIT, LANGUAGE_UNKNOWN, SOURCE_MISSING, finding
 from corpusfmt.conversion.stored import STORED
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, named_format
-from corpusfmt.formats.languages import LABEL, V2_LABELS
+from corpusfmt.formats.languages import LABEL, label_of
 from corpusfmt.formats.parts import Batch, RowBlock
 from corpusfmt.formats.provenance import name_variant
 from corpusfmt.formats.rows.writing import fields_of
@@ -34,6 +35,7 @@ from corpusfmt.model import (
     Finding,
     FindingType,
     Incomplete,
+    Json,
     Location,
     Problem,
 )
@@ -181,26 +183,20 @@ class Documents:
 
     def _filed(self, document: Document, expected: str | None) -> Fault | None:
         """Set the document's language; return a fault if it is unknown, has no name in the target, or is not expected."""
-        options = self._options
-        language: object = document.lang
-        if options.language_field:
-            language = (document.metadata or {}).get(options.language_field)
-        elif options.language_attribute:
-            language = attributes.language(document, options.language_attribute)
+        language = attributes.language(document, self._options)
         if not isinstance(language, str):
             hint = "name the field of `metadata` with --lang-field or the attribute with --lang-attribute"
             return self._unfit(document, LANGUAGE_UNKNOWN, "the language is unknown", hint)
-        if not LABEL.fullmatch(language):
-            known_as = V2_LABELS.get(language)
-            hint = f"use the label of OSCAR 1.x, `{known_as}`" if known_as else "use labels like `en` or `ckb`"
-            hint += ", name another field or attribute, or convert the other documents alone"
-            reason = f"language is `{language}`, expected the label of an OSCAR 1.x folder"
+        label = expected if language == expected else label_of(language)
+        if label is None:
+            hint = "name another field or attribute, or convert the other documents alone"
+            reason = f"language is `{language}`, expected the code of a language, like `de` or `deu_Latn`, or its English name"
             return self._unfit(document, LANGUAGE_LABEL_UNFIT, reason, hint)
-        if expected is not None and language != expected:
+        if expected not in {None, label}:
             found = f"language is `{language}`, expected `{expected}` as in the shard's name"
             hint = "move the document to a folder of its language, or rename the folder so that it names no language"
             return self._unfit(document, LANGUAGE_UNKNOWN, found, hint)
-        document.lang = language
+        document.lang = label
         return None
 
     def _steps(self, source_name: str | None) -> list[Callable[[Document], None]]:
@@ -248,3 +244,22 @@ def _fill_in(document: Document, options: Options, source_name: str | None) -> N
         document.source = options.source
     if options.added and document.added is None:
         document.added = options.added
+
+
+# Documents of each shard that a dry run reads.
+_FIRST = 1000
+
+
+def foreseen(reading: Reading, shards: Iterable[Shard]) -> Json:
+    """Return how many of the first documents of each shard have each source, and each language with its label in the target."""
+    reader, options = reading.source.reader, reading.options
+    assert reader is not None
+    sources, languages = Counter[str](), Counter[str]()
+    for shard in shards:
+        read = (each for each in reader.read(shard, reading.check) if isinstance(each, Document))
+        for document in islice(read, _FIRST):
+            _fill_in(document, options, reader.source_name)
+            sources[document.source or ""] += 1
+            languages[str(attributes.language(document, options) or "")] += reading.filed
+    labels = {name: {"label": label_of(name), "documents": count} for name, count in (+languages).items()}
+    return {"sources": dict(sources), "languages": labels}

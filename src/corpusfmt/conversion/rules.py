@@ -43,10 +43,10 @@ ATTRIBUTE_COLLISION = RULES.finding(
 LANGUAGE_LABEL_UNFIT = RULES.finding(
     "CNV104",
     "language-label-unfit",
-    """The language of a document is not a valid folder name in OSCAR 1.0 and 1.1.
+    """What names the language of a document is no single language, and OSCAR has a folder for each.
 
-    Why: these folders are named by two or three lower-case letters; readers do not find a language in any other folder.
-    Example: `EN`; `zh-Hant`; `multi` and `x-eml` of the releases 22.01 and 23.01.
+    Why: the document would be filed under a wrong language. Codes of ISO 639, BCP 47 (`zh-Hant`, `deu_Latn`) and English names are known.
+    Example: `not_en`; `und`; `multi` of the releases 22.01 and 23.01.
     Fix: change the labels, or name another field or attribute with --lang-field or --lang-attribute.
     """,
 )

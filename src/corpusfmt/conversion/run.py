@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from corpusfmt.conversion.documents import foreseen
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
 from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
 from corpusfmt.conversion.seal import coverage_of, made, report_of, report_of_finished, seal
@@ -66,6 +67,7 @@ def convert(
     state: str | Path | None = None,
     shard: str | None = None,
     finish: bool = False,
+    dry_run: bool = False,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
@@ -92,6 +94,7 @@ def convert(
     or file. `follow_links` allows links that lead out of the source.
 
     If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
+    With `dry_run` nothing is written, and `results` has the sources and languages of the first 1,000 documents of each shard.
     `shard` and `finish` are as for `build`. After one of `limits` was reached, the same call with a higher limit
     resumes.
 
@@ -133,6 +136,9 @@ def convert(
         stages = Stages(workplace.state, workers, progress, None, limits, planned.read, share, workplace.stored)
         written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
+        if dry_run:
+            found = foreseen(job.reading, work.shards)
+            return Report(way.target.name, way.target_version, Tally(), coverage_of(plan), results=found)
         unread = [] if share else unread_files(entry, way.reader, plan)
         report = _shared(job, plan, work, entry, finish=finish)
     if "files" in report.results:

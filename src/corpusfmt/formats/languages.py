@@ -1,8 +1,11 @@
-"""Internal: The labels of fastText's lid.176, which OSCAR uses: their releases and ISO names."""
+"""Internal: The labels of fastText's lid.176, which OSCAR uses: their releases and other names."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache, lru_cache
+from itertools import chain
 
 #: The names of language directories in 1.0 and 1.1.
 LABEL = re.compile(r"[a-z]{2,3}")
@@ -49,3 +52,45 @@ _ISO_639_3 = {
 def iso_639_3(label: str) -> frozenset[str]:
     """Return the ISO 639-3 codes of a label; a three-letter label is its own code unless the table has others."""
     return _ISO_639_3.get(label, frozenset({label}))
+
+
+_OF_SEVERAL = {code for code, count in Counter(chain(*_ISO_639_3.values())).items() if count > 1}
+_OF_CODES = {code: label for label, codes in _ISO_639_3.items() for code in codes - _OF_SEVERAL}
+_NO_LANGUAGE = frozenset({"mul", "mis", "und", "zxx"})
+_LONGEST_NAME = 100
+
+
+@lru_cache(4096)
+def label_of(language: str) -> str | None:
+    """Return the label that OSCAR 1.x has for a language; None for what names no language or several.
+
+    The language is named by its label, a code of ISO 639, a tag of BCP 47 (`zh-Hant`, also `deu_Latn`), or in English.
+    """
+    if language in LABELS or language in V2_LABELS:
+        return V2_LABELS.get(language, language)
+    from langcodes import Language, standardize_tag, tag_is_valid  # noqa: PLC0415 - few corpora need it
+
+    if len(language) > _LONGEST_NAME:
+        return None
+    tag = language if tag_is_valid(language) else _english_names().get(language.casefold(), "und")
+    given, usual = Language.get(tag, normalize=False), Language.get(standardize_tag(tag, macro=True))
+    code = usual.language
+    if code is None or code in _NO_LANGUAGE or not LABEL.fullmatch(code):
+        return None
+    label = code if code in LABELS else _OF_CODES.get(usual.to_alpha3(), code)
+    # `not_eng` and `not_DE` would be Nomatsiguenga.
+    is_odd = given.extlangs or (given.territory and label not in LABELS)
+    return None if is_odd else label
+
+
+@cache
+def _english_names() -> dict[str, str]:
+    """Return the codes of languages by their names in the registry of BCP 47."""
+    from langcodes.registry_parser import parse_registry  # noqa: PLC0415 - see above
+
+    names: dict[str, str] = {}
+    for entry in parse_registry():
+        if entry["Type"] == "language" and "Deprecated" not in entry:
+            for name in entry["Description"]:
+                names.setdefault(name.partition(" (")[0].casefold(), entry["Subtag"])
+    return names

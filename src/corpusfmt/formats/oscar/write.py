@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.languages import LABEL
+from corpusfmt.formats.languages import label_of
 from corpusfmt.formats.oscar.keep import (
     BLANK_LINES_HEADER,
     BLANKS,
@@ -237,7 +237,7 @@ def _of_rows(rows: bytes, field: str) -> list[tuple[str, OscarText]] | None:
         del row["text"]
         metadata = row.get("metadata") or {}
         language = metadata.get(field)
-        if not isinstance(language, str) or not LABEL.fullmatch(language):
+        if not isinstance(language, str) or label_of(language) != language:
             return None
         if PROVENANCE in metadata or None in row.values():
             return None
