@@ -67,9 +67,8 @@ def oscar2(*dates: str, **more: Any) -> bytes:
     rows = []
     for number, text in enumerate(TEXTS[:6]):
         own = {"identification": identified, "annotation": None, "sentence_identifications": [identified, None]}
-        rows.append(
-            {"content": text, "warc_headers": headers(number, dates[number % len(dates)]), "metadata": own, **more}
-        )
+        own |= more
+        rows.append({"content": text, "warc_headers": headers(number, dates[number % len(dates)]), "metadata": own})
     return jsonl(*rows)
 
 

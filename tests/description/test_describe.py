@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -187,10 +188,33 @@ def test_attributes_files_are_listed_but_are_no_documents(tmp_path: Path) -> Non
     assert includes_of(description) == ["documents/*.jsonl.gz"]
 
 
-def test_wrong_records_are_not_described(tmp_path: Path) -> None:
-    corpus = dolma(tmp_path, {"documents/0.jsonl.gz": [DOCUMENT, {"id": 2, "text": ""}]})
-    with pytest.raises(BadInput, match=r"0\.jsonl\.gz:2: DOL302"):
-        corpusfmt.describe(corpus)
+@pytest.mark.parametrize(
+    ("rows", "types", "note"),
+    [
+        ([{"id": 1, "text": "a", "label": 0}], {"id": "sc:Integer", "text": "sc:Text", "label": "sc:Integer"}, None),
+        ([DOCUMENT | {"label": 0}], {"label": "sc:Integer", "text": "sc:Text"}, "`label` is none of its fields"),
+        ([{"id": "1", "text": None}, {"id": "2", "text": "b"}], {"id": "sc:Text", "text": "sc:Text"}, None),
+        ([DOCUMENT | {"source": 3}], {"source": "sc:Integer", "text": "sc:Text"}, "0.jsonl.gz:1: `source` is a number"),
+        ([DOCUMENT, {"id": 2, "text": "", "source": "x"}], {"id": "sc:Text", "source": "sc:Text"}, "`id` is a number"),
+    ],
+)
+def test_rows_that_are_like_dolma_keep_all_their_columns(
+    rows: list[dict[str, Any]], types: dict[str, str], note: str | None, tmp_path: Path
+) -> None:
+    corpus = dolma(tmp_path / "corpus", {"0.jsonl.gz": rows})
+    evidence: list[Any] = []
+    (records,) = corpusfmt.describe(corpus, evidence=evidence.append)["recordSet"]
+    assert {each["name"]: each["dataType"] for each in records["field"]}.items() >= types.items()
+    if note is not None:
+        assert any(each.startswith("described as any folder, not as dolma") for each in evidence[0]["notes"])
+        assert note in evidence[0]["notes"][-1]
+        with pytest.raises(BadInput) if "number" in note else nullcontext():
+            described = corpusfmt.describe(corpus, evidence=evidence.append, format="dolma")
+            assert [each["name"] for each in described["recordSet"]] == ["documents"]
+            assert "`--format jsonl` describes all" in evidence[1]["notes"][-1]
+    assert checked(corpus, tmp_path) == {}
+    with pytest.raises(UsageError, match="--format is croissant, whose"):
+        corpusfmt.describe(corpus, format="croissant")
 
 
 def test_a_folder_without_data_is_not_described(tmp_path: Path) -> None:
@@ -460,9 +484,8 @@ def test_a_corpus_that_mlcroissant_does_not_load_is_described_by_its_files(
     assert checked(tmp_path / "corpus", tmp_path) == {}
 
 
-@pytest.mark.parametrize("record", [b"nope\n", b'{"headers": {}, "offset": 0}\n'])
-def test_a_wrong_record_of_metadata_is_not_described(record: bytes, tmp_path: Path) -> None:
-    files = {"de/de.txt.gz": gzipped(b"x\n\n"), "de/de_meta.jsonl.gz": gzipped(record)}
+def test_metadata_that_is_no_json_is_not_described(tmp_path: Path) -> None:
+    files = {"de/de.txt.gz": gzipped(b"x\n\n"), "de/de_meta.jsonl.gz": gzipped(b"nope\n")}
     write(Folder(files, {}), tmp_path)
     with pytest.raises(BadInput, match=r"de_meta\.jsonl\.gz:1"):
         corpusfmt.describe(tmp_path)

@@ -54,12 +54,13 @@ from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
-from corpusfmt.io.loading import HUGE, OFFSET, TEXTS, TIME, Columns, Seen
+from corpusfmt.io.loading import BIG, HUGE, INT, NUMBERS, OFFSET, TEXTS, TIME, WIDE, Columns, Seen
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of
 from corpusfmt.io.streams import codec_of_name, facts_of
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
+from corpusfmt.wording import clipped
 
 _JSON_LINES = "application/jsonlines"
 _MEANINGS = {
@@ -156,6 +157,7 @@ def describe(
     rai: str | Path | None = None,
     croissant: str | None = None,
     evidence: Callable[[Json], None] | None = None,
+    format: str = "auto",  # noqa: A002
     columns: str | Path | None = None,
     follow_links: bool = False,
     jobs: int | None = 1,
@@ -182,6 +184,7 @@ def describe(
         croissant=croissant,
         base=None if base is None else place_of(base, "base"),
         reading=ReadOptions(columns=None if columns is None else str(columns), **fields),
+        format=format,
         follow_links=follow_links,
         jobs=jobs,
         limits=limits,
@@ -213,6 +216,7 @@ def described_as(
     jobs: int | None,
     limits: Limits,
     progress: Callable[[Progress], None] | None,
+    format: str = "auto",  # noqa: A002 - the name that users type
     outputs: Sequence[Place] = (),
 ) -> tuple[Json, Json]:
     """As `describe`, with details from wherever they are; returns the evidence, too.
@@ -226,7 +230,7 @@ def described_as(
     refuse_barred(entry)
     prefix = _prefix(entry, base)
     meter = Meter(limits)
-    fmt, known_as, rows = _corpus_at(entry, reading)
+    fmt, known_as = _corpus_at(entry, format, reading)
     written = {
         each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs if _may_be_written(each)
     }
@@ -246,18 +250,33 @@ def described_as(
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
     name = properties.pop("name", own)
-    if fmt is None:
+    corpus = why = None
+    if fmt is not None and not fmt.describers[known_as].is_open:
+        try:
+            corpus = _corpus(fmt, known_as, entry, prefix, limits, meter, jobs, progress)
+            why = corpus.left_out
+        except BadInput as bad:
+            why = f"{bad.finding.location}: {bad.finding.message}"
+            if format != "auto":
+                raise
+    if corpus is None or (why and format == "auto"):
         with within(meter):
             found = survey(leave_out=is_output)
-            if rows is not None:
+            rows = named_format("jsonl")[0] if why else fmt
+            if rows is not None and rows.reader and rows.reader.has_columns:
                 explain(found, rows, entry, prefix, reading)
         if not found.files:
             raise UsageError(f"nothing to describe: no data found in {path}")
+        if fmt is not None and why:
+            found.notes.append(f"described as any folder, not as {fmt.name}: {why}")
         described = _surveyed(name, found, release, prefix, properties)
     else:
-        described, found = _corpus(
-            fmt, known_as, entry, prefix, name, properties, limits, meter, jobs, progress, is_output, survey, release
-        )
+        known = corpus.files
+        with within(meter):
+            found = survey(
+                leave_out=lambda each: is_output(each) or prefix + each.path in known or is_root_file(each.name)
+            )
+        described = _of_corpus(corpus, found, name, release, prefix, properties)
     document = _descriptions().write(described, version)
     return msgspec.to_builtins(document, enc_hook=list), found.evidence
 
@@ -273,23 +292,32 @@ def _version(asked: str | None) -> str:
     return asked or versions[-1]
 
 
-def _corpus_at(entry: Entry, reading: ReadOptions) -> tuple[Format | None, str, Format | None]:
-    """Return the format of a corpus, and its version; none for other folders, and for files of a form that is open.
+def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | None, str]:
+    """Return the format of a corpus that is named or detected, and its version; none for other folders.
 
-    The third is the format of such files, if it has column profiles. Raises `UsageError` for another one if a profile is named.
+    Raises `UsageError` for a format that has no descriptions, or no column profiles if one is named.
     """
-    if names_columns(reading):
-        return None, "", format_with_columns(entry, reading)
-    try:
-        fmt, detection = detect(entry)
-    except (UsageError, BadInput):  # the latter for links, which a survey leaves out with a note
-        return None, "", None
+    if name != "auto":
+        fmt, version = named_format(name)
+        version = version or fmt.versions[-1]
+        if version not in fmt.describers:
+            raise UsageError(f"--format is {name}, whose folders are not described by their format")
+    elif names_columns(reading):
+        fmt = format_with_columns(entry, reading)
+        version = fmt.versions[-1]
+    else:
+        try:
+            fmt, detection = detect(entry)
+        except (UsageError, BadInput):  # the latter for links, which a survey leaves out with a note
+            return None, ""
+        version = detection.version
     if fmt.descriptions is not None and entry.kind == "file":
         raise UsageError(f"{entry.path} is a description: name the folder of the data")
-    describer = fmt.describers.get(detection.version)
-    if describer is None or describer.is_open:
-        return None, "", fmt if fmt.reader and fmt.reader.has_columns else None
-    return fmt, detection.version, None
+    if version not in fmt.describers:
+        return None, ""
+    if names_columns(reading) and not (fmt.reader and fmt.reader.has_columns):
+        raise UsageError(f"{fmt.name} has no column profiles: remove --columns and --text-field")
+    return fmt, version
 
 
 def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, properties: Json) -> Described:
@@ -306,21 +334,28 @@ def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, pr
     return Described(name, found.files, found.record_sets, derived | properties)
 
 
+class _Corpus(Struct, frozen=True):
+    """A corpus that was read: its files by their path from the description, and what its documents have.
+
+    `left_out` says what they have that their format does not know.
+    """
+
+    describer: Describer
+    files: Mapping[str, FileFacts]
+    contents: Contents
+    left_out: str
+
+
 def _corpus(
     fmt: Format,
     version: str,
     entry: Entry,
     prefix: str,
-    name: str,
-    properties: Json,
     limits: Limits,
     meter: Meter,
     jobs: int | None,
     progress: Callable[[Progress], None] | None,
-    is_output: Callable[[Entry], bool],
-    survey: Callable[..., Survey],
-    release: Release | None,
-) -> tuple[Described, Survey]:
+) -> _Corpus:
     with within(meter):
         plan = fmt.plan(entry, CheckOptions(version=version))
     plan.refuse_unread()
@@ -329,32 +364,43 @@ def _corpus(
     workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
     files: dict[str, FileFacts] = {}
     contents = Contents()
+    others: set[str] = set()
+    describer = fmt.describers[version]
+    known = {each.names[0] for each in describer.fields}
     options = CheckOptions(version=plan.version, limits=limits)
     for look in _looks(f"{fmt.name}-{version}", plan.shards, options, meter, workers, progress):
         files |= {prefix + path: facts for path, facts in look.files.items()}
-        contents |= look.contents
+        rows = look.rows
+        contents |= _of_file(describer.fields, rows) | Contents(look.languages, records=look.records)
+        others |= rows.columns.members.keys() - known if rows.columns is not None else set()
+    left_out = (
+        f"`{clipped(min(others))}` is none of its fields" if others and not why_not_loaded(files, contents) else ""
+    )
+    return _Corpus(describer, dict(sorted(files.items())), contents, left_out)
 
-    def is_known(each: Entry) -> bool:
-        return is_output(each) or prefix + each.path in files or is_root_file(each.name)
 
-    with within(meter):
-        rest = survey(leave_out=is_known)
-    rest.evidence["format"] = f"{fmt.name} {version}"
-    reason = why_not_loaded(files, contents)
+def _of_corpus(
+    corpus: _Corpus, rest: Survey, name: str, release: Release | None, prefix: str, properties: Json
+) -> Described:
+    """Return a corpus with the other files of its folder."""
+    describer, contents = corpus.describer, corpus.contents
+    reason = why_not_loaded(corpus.files, contents)
     if reason:
         rest.notes.append(f"one record for each file, none for a document: {reason}")
+    elif corpus.left_out:
+        rest.notes.append(f"some columns are not described: {corpus.left_out}; `--format jsonl` describes all")
     rest.notes += [
         f"`{each.name}` is not described: some file has no `{each.names[0]}`, and mlcroissant 1.1.1 reads only columns of all"
-        for each in fmt.describers[version].fields
+        for each in describer.fields
         if each.name in contents.fields and each.names[0] in contents.absent and not reason
     ]
-    release = _confirmed(release, files, prefix, rest)
+    release = _confirmed(release, corpus.files, prefix, rest)
     properties = (release.provenance if release is not None else {}) | properties
-    described = _described(fmt.describers[version], dict(sorted(files.items())), contents, name, properties)
+    described = _described(describer, corpus.files, contents, name, properties)
     if release is not None:
-        described = _annotated(described, fmt.describers[version], release)
+        described = _annotated(described, describer, release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
-    return Described(described.name, *more, described.details), rest
+    return Described(described.name, *more, described.details)
 
 
 def _confirmed(release: Release | None, files: Mapping[str, FileFacts], prefix: str, found: Survey) -> Release | None:
@@ -408,7 +454,9 @@ def described(
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root), begun=True), options).shards
-        contents |= _contents(fmt, describer, shards[0], options, at_most=1)
+        first, _ = _rows(fmt, describer, shards[0], options, at_most=1)
+        contents |= replace(_of_file(describer.fields, first), absent=frozenset())
+        contents |= Contents(columns=describer.columns(shards[0].files))
     listed = {
         path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
         for path, facts in files.items()
@@ -473,10 +521,12 @@ def _prefix(entry: Entry, base: Place | None) -> str:
 
 
 class _Look(Struct, frozen=True):
-    """Facts about one shard."""
+    """Facts about one shard: its files, its rows as if they were those of one file, and their languages and number."""
 
     files: Mapping[str, FileFacts]
-    contents: Contents
+    rows: FileFacts
+    languages: frozenset[str]
+    records: Mapping[str, int]
 
 
 def _looks(
@@ -508,15 +558,11 @@ def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
     files = {entry.path: _facts_of(entry) for entry in shard.files.values()}
     fmt, version = named_format(format_name)
     describer = fmt.describers[version]
-    if describer.language is not None:
-        records = describer.count(shard.files) if describer.count is not None else {}
-        rows = _Rows(describer.fields)
-        for row in describer.rows(shard.files) if describer.rows is not None else ():
-            if isinstance(row, Finding):
-                raise BadInput(row)
-            rows.note(row)
-        return _Look(files, rows.contents() | Contents(_languages(describer, files), records=records))
-    return _Look(files, _contents(fmt, describer, shard, options))
+    rows, languages = _rows(fmt, describer, shard, options)
+    if describer.language is None:
+        return _Look(files, rows, languages, {"documents": rows.documents or 0})
+    records = describer.count(shard.files) if describer.count is not None else {}
+    return _Look(files, rows, _languages(describer, files), records)
 
 
 def _facts_of(entry: Entry) -> FileFacts:
@@ -530,76 +576,56 @@ def _languages(describer: Describer, paths: Iterable[str]) -> frozenset[str]:
     return frozenset(map(describer.language, paths)) if describer.language else frozenset()
 
 
-def _contents(
+def _rows(
     fmt: Format, describer: Describer, shard: Shard, options: CheckOptions, at_most: int | None = None
-) -> Contents:
-    assert fmt.reader is not None
-    languages: set[str] = set()
-    rows = _Rows(describer.fields)
-    for document in islice(fmt.reader.read(shard, options), at_most):
-        if isinstance(document, LeftOut):
-            continue
-        if isinstance(document, Rejected):
+) -> tuple[FileFacts, frozenset[str]]:
+    """Return the facts about the rows of a shard, as a writer has them, and the languages of its documents."""
+    columns, languages, untyped, number = Columns(), set[str](), set[str](), 0
+    is_of = _descriptions().is_of
+    # Columns do not tell what they are written like.
+    written = [(each.name, each.names, each.data_type) for each in describer.fields if each.data_type not in _KINDS]
+    for row, size, language in islice(_read(fmt, describer, shard, options), at_most):
+        if isinstance(row, Finding):
             if at_most is None:
-                raise BadInput(document.finding)
+                raise BadInput(row)
             continue
-        row = describer.row(document) if describer.row is not None else fields_of(document)
-        rows.note(row, len(document.text))
-        if document.lang is not None:
-            languages.add(document.lang)
-    found = replace(rows.contents(), languages=frozenset(languages), columns=describer.columns(shard.files))
-    return replace(found, records={"documents": rows.number}) if at_most is None else replace(found, absent=frozenset())
-
-
-# Values of these types have the data type.
-_PYTHON_TYPES = {"sc:Text": str, "sc:Integer": int, "sc:Float": float}
-
-
-class _Rows:
-    """The rows of a file: which of some fields they have, and of which types."""
-
-    def __init__(self, fields: Sequence[FieldOf]) -> None:
-        self.number = 0
-        self._fields = [(each.name, each.names, each.data_type, _PYTHON_TYPES.get(each.data_type)) for each in fields]
-        self._found: set[str] = set()
-        self._odd: set[tuple[str, str]] = set()
-        self._columns = Columns()
-        self._is_of = _descriptions().is_of
-
-    def note(self, row: Json, size: int = 0) -> None:
-        """Add a row of about `size` bytes."""
-        self.number += 1
-        self._columns.note(row, size + 1)
-        for name, steps, kind, python_type in self._fields:
+        number += 1
+        columns.note(row, size + 1)
+        languages |= {language} if language is not None else set()
+        for name, steps, kind in written:
             value: Any = row
             for step in steps:
                 value = value.get(step) if isinstance(value, dict) else None
-            if value is None:
-                continue
-            self._found.add(name)
-            if type(value) is not str:
-                self._odd.add((name, "sc:Text"))
-            if type(value) is not python_type and (name, kind) not in self._odd and not self._is_of(kind, value):
-                self._odd.add((name, kind))
-
-    def contents(self) -> Contents:
-        """Return what was found."""
-        whole = self._columns.finish()
-        absent = _absent((steps[0] for _, steps, _, _ in self._fields), whole) if self.number else frozenset[str]()
-        return Contents(
-            fields=frozenset(self._found), odd=frozenset(self._odd), absent=absent, has_huge=whole.has(HUGE)
-        )
+            if value is not None and name not in untyped and not is_of(kind, value):
+                untyped.add(name)
+    found = FileFacts(0, "", documents=number, columns=columns.finish(), untyped=tuple(sorted(untyped)))
+    return found, frozenset(languages)
 
 
-def _absent(columns: Iterable[str], rows: Seen) -> frozenset[str]:
-    """Return the columns that no row of a file has."""
-    return frozenset(columns) - rows.members.keys()
+def _read(
+    fmt: Format, describer: Describer, shard: Shard, options: CheckOptions
+) -> Iterator[tuple[Json | Finding, int, str | None]]:
+    """Yield the rows of a shard, each with about its size in bytes and its language; or what is wrong with it."""
+    if describer.language is not None:
+        yield from ((row, 0, None) for row in (describer.rows(shard.files) if describer.rows is not None else ()))
+        return
+    assert fmt.reader is not None
+    for document in fmt.reader.read(shard, options):
+        if isinstance(document, Rejected):
+            yield document.finding, 0, None
+        elif not isinstance(document, LeftOut):
+            row = describer.row(document) if describer.row is not None else fields_of(document)
+            yield row, len(document.text), document.lang
+
+
+# The kinds of values that have a data type. Those of a date have one if they were written in step.
+_KINDS = {"sc:Text": TEXTS, "sc:Integer": INT | WIDE | BIG, "sc:Float": NUMBERS}
 
 
 def _of_file(described: Sequence[FieldOf], facts: FileFacts) -> Contents:
-    """Return the contents of a file that was written, by what is known of its columns."""
+    """Return the contents of a file by what is known of its columns, from reading or from writing it."""
     fields: set[str] = set()
-    odd = {(each.name, each.data_type) for each in described if each.name in facts.untyped}
+    odd = {(each.name, each.data_type) for each in described if each.name in (facts.untyped or ())}
     if not facts.documents or facts.columns is None:
         return Contents(odd=frozenset(odd))
     for each in described:
@@ -607,11 +633,12 @@ def _of_file(described: Sequence[FieldOf], facts: FileFacts) -> Contents:
         for name in each.names:
             column = column.members.get(name, Seen())
         kinds = column.settled
+        is_unread = each.data_type == "sc:DateTime" and facts.untyped is None
         if kinds:
             fields.add(each.name)
-        if kinds & ~TEXTS:
-            odd |= {(each.name, each.data_type), (each.name, "sc:Text")}
-        elif each.data_type == "sc:DateTime" and kinds & ~(TIME | OFFSET):
+        if kinds & ~(TIME | OFFSET if is_unread else _KINDS.get(each.data_type, TEXTS)):
             odd.add((each.name, each.data_type))
-    absent = _absent((each.names[0] for each in described), facts.columns)
+        if kinds & ~TEXTS:
+            odd.add((each.name, "sc:Text"))
+    absent = frozenset(each.names[0] for each in described) - facts.columns.members.keys()
     return Contents(fields=frozenset(fields), odd=frozenset(odd), absent=absent, has_huge=facts.columns.has(HUGE))

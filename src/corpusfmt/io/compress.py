@@ -45,7 +45,7 @@ class FileFacts(Struct, frozen=True, omit_defaults=True, gc=False):
 
     `documents` are counted at one of the files that were written in step. `columns` are those of rows, as loaders read them;
     `by_line` is whether each line of a text is a document. `untyped` are fields of a description whose values may have
-    another type than is usual. `splits` is whether loaders make several rows of a text.
+    another type than is usual; None if nobody looked. `splits` is whether loaders make several rows of a text.
     """
 
     size: int
@@ -54,7 +54,7 @@ class FileFacts(Struct, frozen=True, omit_defaults=True, gc=False):
     columns: Seen | None = None
     by_line: bool = False
     splits: bool = False
-    untyped: tuple[str, ...] = ()
+    untyped: tuple[str, ...] | None = None
 
 
 class GzipWriter:

@@ -154,7 +154,7 @@ def _documents(paths: Collection[str], contents: Contents) -> Iterator[RecordSet
 
 
 DESCRIBERS: Mapping[str, Describer] = {
-    VERSION: Describer("Documents in the Dolma format", _documents, fields=_OPTIONAL_FIELDS)
+    VERSION: Describer("Documents in the Dolma format", _documents, fields=(_ID, _TEXT, *_OPTIONAL_FIELDS))
 }
 
 

@@ -12,6 +12,8 @@ from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Sha
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parts import Writer, is_root_file
+from corpusfmt.formats.provenance import SYNTHETIC
+from corpusfmt.formats.rows.columned import ROW, restored
 from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.rows.records import Records, field_rule, object_rules
@@ -177,7 +179,10 @@ def _row(fields: Sequence[FieldOf]) -> Callable[[Document], Json]:
     """Return what makes rows of documents again: of a row, whatever is not the text is in the metadata."""
 
     def row(document: Document) -> Json:
-        return {fields[0].names[0]: document.text} | (document.metadata or {})
+        metadata = document.metadata or {}
+        if ROW in metadata:
+            return restored(document)
+        return {fields[0].names[0]: document.text} | {name: metadata[name] for name in metadata if name != SYNTHETIC}
 
     return row
 
