@@ -136,7 +136,10 @@ def _tree(files: Files, inside: str, *, recursive: bool) -> Iterator[dict[str, A
                 yield {"type": "directory", "oid": hashlib.sha1(folder.encode()).hexdigest(), "size": 0, "path": folder}
         if recursive or len(steps) == depth + 1:
             data = files[path]
-            yield {"type": "file", "oid": hashlib.sha1(data).hexdigest(), "size": len(data), "path": path}
+            known = {"type": "file", "oid": hashlib.sha1(data).hexdigest(), "size": len(data), "path": path}
+            if not path.endswith((".json", ".md")):
+                known["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
+            yield known
 
 
 def _refuse(handler: BaseHTTPRequestHandler, status: int, code: str) -> None:

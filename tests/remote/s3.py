@@ -66,9 +66,9 @@ class Store:
         assert "Traceback" not in said
         return said
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, **options: str) -> None:
         """Write an object, without the proxy."""
-        self._direct.pipe_file(f"bucket/{path}", data)
+        self._direct.pipe_file(f"bucket/{path}", data, **options)
 
     def paths(self, prefix: str) -> list[str]:
         """Return the paths of all objects below a prefix, without the proxy."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from support import corpus, run_cli, tree
 
 import corpusfmt
 from corpusfmt.io.stores import RETRIES
+from corpusfmt.manifest.model import ListedFile, pieces_of
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -137,7 +140,18 @@ def test_a_release_on_the_hub_is_verified_compared_and_shown(hub: Hub, tmp_path:
     hub.repositories["owner/release"] = Repository()
     commit = hub.repositories["owner/release"].commit(release)
     address = "hf://datasets/owner/release"
-    assert report_of("verify", address)["arguments"]["revisions"] == {address: commit}
+    report = report_of("verify", address)
+    assert report["arguments"]["revisions"] == {address: commit}
+    # Nothing is read of what the Hub knows the digest of.
+    read = {path.split("/", 6)[6] for path in hub.asked if path.startswith("/datasets/")}
+    of_no_digest = {path for path in release if path.endswith((".json", ".md"))}
+    assert read == of_no_digest
+    assert report["results"]["by_store"] == len(release) - len(of_no_digest)
+    assert set(report["results"]["read"]) == of_no_digest - {"MANIFEST.json"}
+    assert (
+        b"by the digest that the store keeps, without reading: 2 files; read: README.md, croissant.json"
+        in run("verify", address).stdout
+    )
     damaged = "documents/a.jsonl.gz"
     hub.repositories["owner/release"].commit(release | {damaged: release[damaged][:-1]})
     assert report_of("verify", f"{address}@{commit}")["verdict"] == "valid"
@@ -146,6 +160,24 @@ def test_a_release_on_the_hub_is_verified_compared_and_shown(hub: Hub, tmp_path:
     compared = run("compare", f"{address}@{commit}", tmp_path / "out", "--output-format", "json")
     assert json.loads(compared.stdout)["old"]["path"] == f"{address}@{commit}"
     assert run("show", f"{address}@{commit}", "-n", "1").stdout.count(b'"text":"0 page"') == 1
+
+
+def test_many_files_are_verified_without_reading_one(hub: Hub) -> None:
+    data = {f"d/{number // 1000}/{number}.txt": b"%d" % number for number in range(100_000)}
+    files = {path: ListedFile(len(each), hashlib.sha256(each).hexdigest()) for path, each in sorted(data.items())}
+    manifest = b"".join(pieces_of(files, {}, "", ""))
+    hub.repositories["owner/many"] = Repository()
+    hub.repositories["owner/many"].commit(data | {"MANIFEST.json": manifest, "d/0/0.txt": b"1"})
+    program = (
+        "import corpusfmt, resource; report = corpusfmt.verify('hf://datasets/owner/many');"
+        "print([(each.code, each.location.path) for each in report.findings], report.results['by_store']);"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    said, memory = done.stdout.splitlines()
+    assert said == "[('MAN204', 'd/0/0.txt')] 100000"
+    assert int(memory) < 300  # most of it is what the client of the Hub makes of its listing
+    assert not any(path.endswith(".txt") for path in hub.asked if path.startswith("/datasets/"))
 
 
 def test_answers_that_fail_or_end_early_are_asked_for_again(hub: Hub) -> None:

@@ -382,7 +382,12 @@ def test_a_release_in_the_store_is_verified(store: Store, local: Path) -> None:
     for path, data in corpus(local / "corpus").items():
         store.put(f"release/{path}", data)
     place = f"{BUCKET}/release"
-    assert "VALID: 0 errors" in store.run("verify", place)
+    assert "without reading" not in store.run("verify", place)  # no object was put with that checksum
+    for path, data in corpus(local / "corpus").items():
+        store.put(f"release/{path}", data, ChecksumAlgorithm="SHA256")
+    said = store.run("verify", place)
+    assert "VALID: 0 errors" in said
+    assert "by the digest that the store keeps, without reading:" in said
     store.put("release/en/en.txt.gz", b"x")
     store.put("release/more.txt", b"x")
     said = store.run("verify", place, "--output-format", "concise", status=1)

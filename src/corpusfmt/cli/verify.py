@@ -33,6 +33,9 @@ Quick = Annotated[bool, typer.Option("--quick", help="Check names and sizes only
 Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at one time (default: the processors).")]
 
 
+_MOST_NAMED = 5
+
+
 @guarded
 def command(
     release: Release,
@@ -85,6 +88,10 @@ def command(
 
 
 def _say_what_to_fetch(report: Report) -> None:
+    if by_store := report.results.get("by_store"):
+        read = report.results["read"]
+        others = f"; read: {', '.join(read[:_MOST_NAMED])}{' …' if len(read) > _MOST_NAMED else ''}" if read else ""
+        say(f"Compared by the digest that the store keeps, without reading: {plural(by_store, 'file')}{others}")
     fetch = report.results.get("fetch", ())
     if fetch:
         say(f"Download again ({len(fetch):,}):")

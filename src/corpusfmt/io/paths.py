@@ -7,6 +7,7 @@ device, FIFO or socket.
 
 from __future__ import annotations
 
+import base64
 import errno
 import glob
 import os
@@ -140,7 +141,8 @@ def _store_root(*, follow_links: bool) -> Root:
 class Entry(Struct, frozen=True, gc=False):
     """One name below a root. `path` is relative, POSIX and printable; `url` is the location; `size` is bytes on disk.
 
-    `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root.
+    `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root. `sha256`
+    is the digest (hexadecimal) with which a store lists the file.
     """
 
     path: str
@@ -149,6 +151,7 @@ class Entry(Struct, frozen=True, gc=False):
     size: int = 0
     reason: str = ""
     root: Root = Root()
+    sha256: str = ""
 
     @property
     def name(self) -> str:
@@ -309,6 +312,23 @@ def refuse_remote(path: str | Path, what: str, remedy: str = "write to one, then
     shown = re.sub(":/+", "://", str(path), count=1)
     if is_url(shown):
         raise UsageError(f"{what} is `{printable(shown)}`, expected a local path: {remedy}")
+
+
+_BASE64_OF_SHA256 = re.compile(r"[A-Za-z0-9+/]{43}=")
+
+
+def digest_in_store(entry: Entry) -> str | None:
+    """Return the SHA-256 (hexadecimal) that a store keeps of a file, of which nothing is read; None if it has none.
+
+    The Hub lists it for files in Git LFS; S3 is asked, and has it of objects that were put in one piece with that checksum.
+    Raises `OSError`.
+    """
+    if entry.sha256 or not entry.url.startswith("s3://"):
+        return entry.sha256 or None
+    filesystem, path = store_of(entry.url)
+    bucket, key, _ = filesystem.split_path(path)
+    kept = filesystem.call_s3("head_object", Bucket=bucket, Key=key, ChecksumMode="ENABLED").get("ChecksumSHA256", "")
+    return base64.b64decode(kept).hex() if _BASE64_OF_SHA256.fullmatch(kept) else None
 
 
 def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
@@ -751,11 +771,12 @@ def _walk_remote(url: str, depth: int | None, root: Root) -> Iterator[Entry]:
     found = filesystem.find(base, maxdepth=depth, withdirs=True, detail=True)
     above = len(without_query(base))
     for name in sorted(found):
-        path = name[above:].strip("/")
+        path, facts = name[above:].strip("/"), found.pop(name)
         if path:
-            kind: EntryKind = "directory" if found[name]["type"] == "directory" else "file"
-            at, size = filesystem.unstrip_protocol(name), found[name].get("size") or 0
-            yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root)
+            kind: EntryKind = "directory" if facts["type"] == "directory" else "file"
+            at, size = filesystem.unstrip_protocol(name), facts.get("size") or 0
+            digest = getattr(facts.get("lfs"), "sha256", "")  # of the Hub
+            yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root, sha256=digest)
 
 
 def printable(name: str) -> str:

@@ -23,7 +23,17 @@ from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, each_ended, now
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter, limited
-from corpusfmt.io.paths import Entry, before_work, entry_of, folder_at, is_remote, nothing_at, users_cache
+from corpusfmt.io.paths import (
+    Entry,
+    before_work,
+    digest_in_store,
+    entry_of,
+    folder_at,
+    is_remote,
+    nothing_at,
+    store_of,
+    users_cache,
+)
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
 from corpusfmt.manifest.claims import check_claims, check_folder
@@ -53,6 +63,9 @@ def verify(
     progress: Callable[[Progress], None] | None = None,
 ) -> Report:
     """Compare a release, in a folder or a store, with its manifest; every file is read, or with `quick` none.
+
+    A file of whose content a store keeps the SHA-256 is not read: `results` of the report has their number as `by_store`, and
+    the paths of the others as `read`.
 
     `manifest` is a manifest from elsewhere, trusted instead of the one in the release. With `key`, a file with a public key,
     the release and the statements about it must be signed with that key; with `identity`, without a key by whom
@@ -134,10 +147,11 @@ def _verify(
     digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
     taken_over = 0
+    by_store: set[str] = set()
     if not quick:
         entries = sorted(to_hash(manifest, found), key=lambda each: (-each.size, each.path))
         hashed = known_at(root.url, manifest.head.tree.sha256)
-        digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress)
+        digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress, by_store)
         taken_over = hashed.taken_over
         # A store may report only when a file is read that it is missing.
         if gone := {path for path, why in unread.items() if why.is_missing}:
@@ -151,13 +165,15 @@ def _verify(
     if not found.is_whole:
         judge.coverage.skip(".", FILE_ADDED.code, "the store does not list its files")
     report.coverage.shards_seen = 0 if quick else len(manifest.files) - len(unread)
-    report.coverage.bytes = sum(facts.size for facts in digests.values())
+    report.coverage.bytes = sum(facts.size for path, facts in digests.items() if path not in by_store)
     report.results = {
         "tree": msgspec.to_builtins(manifest.head.tree),
         "fetch": by_bytes({*difference.to_fetch, *(path for path in unread if path in manifest.files)}),
         "remove": difference.added,
         "rename": difference.renamed,
     }
+    if by_store:
+        report.results |= {"by_store": len(by_store), "read": by_bytes(digests.keys() - by_store)}
     if taken_over:
         report.results["resumed"] = taken_over
     return found.is_whole
@@ -171,6 +187,8 @@ def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
         found = listing(root)
     except (OSError, NotImplementedError):
         found = Listing()
+    with suppress(AttributeError):  # not every client has one, and it would take most of the memory
+        store_of(root.url)[0].dircache.clear()
     if any(path in manifest.files or each.name == NAME for path, each in found.files.items()):
         return found
     if quick:
@@ -186,20 +204,33 @@ def _hashed(
     workers: int,
     meter: Meter,
     progress: Callable[[Progress], None] | None,
+    by_store: set[str],
 ) -> tuple[dict[str, FileFacts], dict[str, Unread]]:
-    """Hash files in threads, the largest first; return their facts, and the files that cannot be read."""
+    """Hash files in threads, the largest first; return their facts, and the files that cannot be read.
+
+    Those whose digest a store keeps are added to `by_store`, and not read.
+    """
     stopped = threading.Event()
     digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
 
     def hash_file(entry: Entry) -> tuple[Entry, FileFacts | Unread]:
-        return entry, hashed.facts(entry) or _facts_of(entry, stopped)
+        if (known := hashed.facts(entry)) is not None:
+            return entry, known
+        try:
+            kept = digest_in_store(entry)
+        except OSError as error:
+            return entry, unread_because(error, entry.path)
+        if kept is None:
+            return entry, _facts_of(entry, stopped)
+        by_store.add(entry.path)
+        return entry, FileFacts(entry.size, kept)
 
     with closing(hashed), ShardProgress(progress, array("q", (each.size for each in entries))) as shown:
 
         def finished(index: int, result: tuple[Entry, FileFacts | Unread] | Died) -> None:
             shown.finished(index, result)
-            if isinstance(result, tuple) and isinstance(result[1], FileFacts):
+            if isinstance(result, tuple) and isinstance(result[1], FileFacts) and result[0].path not in by_store:
                 hashed.note(result[0], result[1])
 
         results = run_tasks(
