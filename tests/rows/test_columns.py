@@ -77,6 +77,10 @@ def hplt(number: int) -> Json:
 
 SHAPES: dict[str, tuple[str, Callable[[int], Json]]] = {
     "fineweb": ("data/00000.jsonl.gz", lambda n: web(n, "en") | {"token_count": 7 * n}),
+    "fineweb-edu": (
+        "data/CC-MAIN-2023-50/000_00000.jsonl.gz",
+        lambda n: web(n, "en") | {"token_count": 7 * n, "score": 2.5 + n, "int_score": 3},
+    ),
     "fineweb-2": (
         "data/deu_Latn/00000.jsonl.gz",
         lambda n: web(n, "deu")
@@ -104,6 +108,10 @@ SHAPES: dict[str, tuple[str, Callable[[int], Json]]] = {
         },
     ),
     "pile": ("00.jsonl.zst", lambda n: {"text": text(n), "meta": {"pile_set_name": "Pile-CC"}}),
+    "slimpajama": (
+        "train/chunk1/example_train_0.jsonl.zst",
+        lambda n: {"text": text(n), "meta": {"redpajama_set_name": "RedPajamaBook"}},
+    ),
     "redpajama-1": (
         "wikipedia/wiki.jsonl",
         lambda n: {
@@ -228,7 +236,7 @@ def test_rows_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> None
 
 
 #: Rows of these have no language, which OSCAR needs.
-WITHOUT_LANGUAGE = {"pile", "redpajama-1", "dolma-3"}
+WITHOUT_LANGUAGE = {"pile", "slimpajama", "redpajama-1", "dolma-3"}
 ODD: list[Json] = [
     {"zz": None, "": 2**70, "a b": [1, "a", None]},
     {"zz": {"": [{"c": 1e300}]}, "Text": "\x00\u2028\ufeff", "A": -0.0},
@@ -278,6 +286,56 @@ def test_rows_that_are_converted_together_become_the_same_bytes(
     assert isinstance(reader.batches, dict)
     monkeypatch.delitem(reader.batches, EncodedRows)
     assert converted(tmp_path / "singly") == together
+
+
+_PAGES = {"text": "x", "timestamp": "2019-04-25T12:57:54Z", "url": "u"}
+_MINED = SHAPES["redpajama-2"][1](1)
+
+
+@pytest.mark.parametrize(
+    ("place", "row", "options", "source"),
+    [
+        ("en/c4-train.00000-of-01024.json.gz", _PAGES, {}, "c4"),
+        ("pages.jsonl.gz", _PAGES, {}, "jsonl"),
+        ("pages.jsonl.gz", _PAGES, {"columns": "c4"}, "c4"),
+        ("documents/2023-06/0000/de_head.json.gz", _MINED, {}, "redpajama-2"),
+        ("mined/2019-09/de_head_0000.json.gz", _MINED, {}, "jsonl"),
+        ("mined/2019-09/de_head_0000.json.gz", _MINED, {"columns": "redpajama-2", "source_field": "bucket"}, "head"),
+        ("00.jsonl.zst", SHAPES["pile"][1](1), {}, "Pile-CC"),
+        ("00.jsonl.zst", SHAPES["slimpajama"][1](1), {}, "RedPajamaBook"),
+        ("a.jsonl", {"text": "x", "meta": {"set": "news"}}, {"source_field": "/meta/set"}, "news"),
+        ("a.jsonl", {"text": "x", "meta": {"set": 7}}, {"source_field": "/meta/set"}, "jsonl"),
+        ("a.jsonl", {"text": "x", "set": ""}, {"source_field": "set", "source_name": "own"}, "own"),
+        ("a.jsonl", {"text": "x", "source": "s", "set": "news"}, {"source_field": "set"}, "s"),
+    ],
+)
+def test_the_source_is_part_of_what_a_document_is(
+    place: str, row: Json, options: Json, source: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "in" / place, [row])
+    corpusfmt.convert(tmp_path / "in", tmp_path / "dolma", to="dolma", **options)
+    assert [each["source"] for each in rows_below(tmp_path / "dolma/documents")] == [source]
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    assert rows_below(tmp_path / "back/data") == [row]
+
+
+def test_ids_are_unique_in_the_source_that_a_field_names(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x", "set": name} for name in ("a", "b")]
+    write(tmp_path / "in/a.jsonl", rows)
+    assert corpusfmt.validate(tmp_path / "in", source_field="set").by_rule == {}
+    assert corpusfmt.validate(tmp_path / "in").by_rule == {"GEN401": 1}
+    assert corpusfmt.stats(tmp_path / "in", source_field="set").by_source.keys() == {"a", "b"}
+
+
+def test_without_its_origin_a_row_keeps_what_no_field_can_hold(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "x", "set": "a"}, {"id": 2, "text": "y", "metadata": {"k": 1}, "attributes": 7}]
+    write(tmp_path / "in/a.jsonl", rows)
+    corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma", no_origin=True)
+    first, second = rows_below(tmp_path / "out/documents")
+    assert first == {"id": "1", "text": "x", "source": "jsonl", "metadata": {"set": "a"}}
+    assert json.loads(second["metadata"]["corpusfmt_row"])["displaced"] == {"attributes": 7}
+    with pytest.raises(UsageError, match="--no-origin does not apply to dolma"):
+        corpusfmt.convert(tmp_path / "out", tmp_path / "again", to="parquet", no_origin=True)
 
 
 def test_dolma_3_under_another_name_is_read_as_named(tmp_path: Path) -> None:

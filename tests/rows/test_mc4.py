@@ -16,23 +16,28 @@ ROW = {"text": "eins", "timestamp": "2019-04-25T12:57:54Z", "url": "http://examp
 
 
 @pytest.mark.parametrize(
-    ("name", "language"),
+    ("name", "source", "language"),
     [
-        ("multilingual/c4-de.tfrecord-00000-of-02048.json.gz", "de"),
-        ("multilingual/c4-zh-Latn.tfrecord-00000-of-00001.json.gz", "zh-Latn"),
-        ("c4-haw-validation.tfrecord-00000-of-00001.json.gz", "haw"),
-        ("en/c4-train.00000-of-01024.json.gz", None),
+        ("multilingual/c4-de.tfrecord-00000-of-02048.json.gz", "mc4", "de"),
+        ("multilingual/c4-zh-Latn.tfrecord-00000-of-00001.json.gz", "mc4", "zh-Latn"),
+        ("c4-haw-validation.tfrecord-00000-of-00001.json.gz", "mc4", "haw"),
+        ("en/c4-train.00000-of-01024.json.gz", "c4", "en"),
+        ("en.noblocklist/c4-validation.00000-of-00008.json.gz", "c4", "en"),
+        ("c4-train.00000-of-01024.json.gz", "c4", None),
+        ("pages.json.gz", "jsonl", None),
     ],
 )
-def test_a_document_has_the_language_of_its_file(name: str, language: str | None, tmp_path: Path) -> None:
-    path = tmp_path / "in" / name
+def test_a_document_has_the_source_and_language_of_its_file(
+    name: str, source: str, language: str | None, tmp_path: Path
+) -> None:
+    path = tmp_path / "pages" / name
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress(json.dumps(ROW).encode() + b"\n"))
-    assert corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma").coverage.documents == 1
+    assert corpusfmt.convert(tmp_path / "pages", tmp_path / "out", to="dolma").coverage.documents == 1
     (written,) = (tmp_path / "out/documents").rglob("*.gz")
     document = json.loads(gzip.decompress(written.read_bytes()))
     assert document["id"].startswith(f"{name}:1:")
-    assert document["source"] == "mc4"
+    assert document["source"] == source
     made = {"made": ["source", "language"] if language else ["source"]}
     assert json.loads(document["metadata"].pop("corpusfmt_row")) == made
     expected = {"timestamp": ROW["timestamp"], "url": ROW["url"], "corpusfmt_synthetic_id": True}

@@ -34,7 +34,7 @@ def documents(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
 
 
-def read(path: Path, **reading: str) -> list[Document | Rejected]:
+def read(path: Path, **reading: Any) -> list[Document | Rejected]:
     fmt, options = formats()["text"], CheckOptions(version="1.0", reading=ReadOptions(**reading), max_line_bytes=4000)
     assert fmt.reader is not None
     shards = fmt.plan(entry_of(str(path)), options).shards

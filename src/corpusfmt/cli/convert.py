@@ -21,6 +21,7 @@ from corpusfmt.cli.options import (
     MaxExpansion,
     MaxTotalBytes,
     RecordSetName,
+    SourceField,
     TextField,
     Timeout,
     UrlField,
@@ -115,6 +116,10 @@ SplitAttributes = Annotated[
 LanguageAttributes = Annotated[
     bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
 ]
+NoOrigin = Annotated[
+    bool,
+    typer.Option("--no-origin", help="JSON Lines, Parquet: leave out `metadata.corpusfmt_row`, which restores rows."),
+]
 PartSize = Annotated[
     int | None,
     typer.Option("--part-size", min=1, help="Bytes of text per OSCAR part (default: keep the parts)."),
@@ -167,6 +172,8 @@ def command(
     url_field: UrlField = None,
     date_field: DateField = None,
     language_field: LanguageField = None,
+    source_field: SourceField = None,
+    no_origin: NoOrigin = False,
     part_size: PartSize = None,
     shard_size: ShardSize = None,
     compression: Compression = None,
@@ -208,6 +215,8 @@ def command(
             url_field=url_field,
             date_field=date_field,
             row_language_field=language_field,
+            source_field=source_field,
+            no_origin=no_origin,
             part_bytes=part_size,
             shard_bytes=shard_size,
             compression=compression,

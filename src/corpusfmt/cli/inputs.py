@@ -102,7 +102,7 @@ def field_names(given: Mapping[str, Any]) -> FieldNames:
     """Return the names of fields among the options of a command."""
     from corpusfmt.formats import FieldNames
 
-    return cast("FieldNames", {name: given[name] for name in FieldNames.__annotations__ if given[name] is not None})
+    return cast("FieldNames", {name: given[name] for name in FieldNames.__annotations__ if given.get(name) is not None})
 
 
 def maps_of(given: Sequence[str]) -> dict[str, str]:

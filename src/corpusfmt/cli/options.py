@@ -70,6 +70,9 @@ LanguageField = Annotated[
     str | None,
     typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
 ]
+SourceField = Annotated[
+    str | None, typer.Option("--source-field", help="JSON Lines, Parquet: the field with the source, for `source`.")
+]
 Maps = Annotated[
     list[str],
     typer.Option(

@@ -33,7 +33,7 @@ from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 15
+CODE_FORMAT = 16
 
 
 def convert(
@@ -53,12 +53,14 @@ def convert(
     url_field: str | None = None,
     date_field: str | None = None,
     row_language_field: str | None = None,
+    source_field: str | None = None,
     source_name: str | None = None,
     added: str | None = None,
     merge_attributes: bool = False,
     prefer_attributes: Sequence[str] = (),
     split_attributes: Sequence[str] = (),
     language_attributes: bool = False,
+    no_origin: bool = False,
     part_bytes: int | None = None,
     shard_bytes: int | None = None,
     compression: str | None = None,
@@ -90,8 +92,8 @@ def convert(
     `prefer_attributes` wins); `split_attributes` moves embedded attributes to sets, each `SET` or `SET=PREFIX`;
     `language_attributes` adds a set with the language. `text_field` and `id_field` name columns of Parquet or fields of
     Croissant records or JSON Lines; `record_set` chooses the record set. For JSON Lines, `url_field`, `date_field` (of the
-    creation) and `row_language_field` name further fields; `columns` is a column profile for JSON Lines or text, by its name
-    or file. `follow_links` allows links that lead out of the source.
+    creation), `row_language_field` and `source_field` name further fields; `columns` is a column profile for JSON Lines or text,
+    by its name or file. With `no_origin`, documents do not keep what only restores their rows. `follow_links` allows links that lead out of the source.
 
     If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
     With `dry_run` nothing is written, and `results` has the sources and languages of the first 1,000 documents of each shard.
@@ -106,8 +108,8 @@ def convert(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
-    fields = (text_field, id_field, url_field, date_field, row_language_field)
-    reading = ReadOptions(record_set, placed_columns(engine, columns), *fields, source=source_name)
+    fields = (text_field, id_field, url_field, date_field, row_language_field, source_field)
+    reading = ReadOptions(record_set, placed_columns(engine, columns), *fields, source_name, no_origin)
     way = way_between(entry, source_format, to, reading)
     asked = Options(
         on_loss,

@@ -62,6 +62,8 @@ class Way(Struct, frozen=True):
             "--url-field": reading.url_field,
             "--date-field": reading.date_field,
             "--language-field": reading.language_field,
+            "--source-field": reading.source_field,
+            "--no-origin": reading.no_origin or None,
         }
         for option, value in of_columns.items():
             is_known = self.reader.has_columns and (option == "--columns" or self.reader.names_fields)

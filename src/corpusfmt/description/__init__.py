@@ -71,6 +71,7 @@ _MEANINGS = {
     "date": "Date of the document, such as that of a crawl",
     "language": "Language of the document",
     "score": "Score of the document",
+    "source": "Source of the document",
 }
 
 

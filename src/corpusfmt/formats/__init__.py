@@ -48,7 +48,8 @@ from corpusfmt.wording import unknown
 class ReadOptions(Struct, frozen=True):
     """Which records are meant, and which fields make a document, if the format does not define them.
 
-    None is the format's default. `columns` names a column profile; `source` is that of documents without one.
+    None is the format's default. `columns` names a column profile; `source` is that of documents without one. With
+    `no_origin` documents do not keep what only restores the row that they were.
     """
 
     record_set: str | None = None
@@ -58,7 +59,9 @@ class ReadOptions(Struct, frozen=True):
     url_field: str | None = None
     date_field: str | None = None
     language_field: str | None = None
+    source_field: str | None = None
     source: str | None = None
+    no_origin: bool = False
 
     @property
     def names_fields(self) -> bool:
@@ -73,6 +76,7 @@ class FieldNames(TypedDict, total=False):
     url_field: str | None
     date_field: str | None
     language_field: str | None
+    source_field: str | None
 
 
 class CheckOptions(Struct, frozen=True):

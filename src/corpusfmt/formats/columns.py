@@ -66,6 +66,7 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
     date: str | None = None
     language: str | None = None
     score: str | None = None
+    source: str | None = None
 
 
 class Files(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
@@ -99,7 +100,7 @@ class Value(Struct, frozen=True):
 class ColumnProfile(Struct, frozen=True):
     """A column profile, or the fields that options name; the name is then empty.
 
-    Without a name, a missing id is accepted unless `needs_id`. `digest` identifies the content.
+    If rows are `shared`, other corpora have the same. Without a name, a missing id is accepted unless `needs_id`. `digest` identifies the content.
     """
 
     name: str = ""
@@ -110,6 +111,7 @@ class ColumnProfile(Struct, frozen=True):
     values: tuple[Value, ...] = ()
     identifying: tuple[str, ...] = ()
     files: Files = Files()
+    shared: bool = False
     needs_id: bool = False
     digest: str = ""
 
@@ -120,6 +122,10 @@ class ColumnProfile(Struct, frozen=True):
             if match and match["language"]:
                 return self.label(match["language"])
         return None
+
+    def knows(self, path: str) -> bool:
+        """Return whether a file has a name of this corpus."""
+        return any(_pattern(name).fullmatch(path) for name in self.files.names)
 
     def label(self, value: object) -> str | None:
         """Return the language that a value names: a string, the first of an array, or the most probable of an object."""
@@ -134,11 +140,7 @@ class ColumnProfile(Struct, frozen=True):
 
     def fits(self, row: Json, path: str | None) -> bool:
         """Return whether a row, in a file with this path or any, has the fields of the profile."""
-        if (
-            path is not None
-            and self.files.needed
-            and not any(_pattern(name).fullmatch(path) for name in self.files.names)
-        ):
+        if path is not None and self.files.needed and not self.knows(path):
             return False
         if (self.fields.id is None and "id" in row) or not all(name in row for name in self.identifying):
             return False
@@ -191,6 +193,7 @@ class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
     optional: dict[str, Type | tuple[Type, ...]] = {}
     identifying: tuple[str, ...] = ()
     files: Files = field(default_factory=Files)
+    shared: bool = False
 
 
 def columns_names() -> list[str]:
@@ -286,6 +289,7 @@ def _columns(name: str, text: str, what: str) -> ColumnProfile:
         values,
         file.identifying,
         file.files,
+        file.shared,
         file.fields.id is not None,
         sha256(text.encode()).hexdigest(),
     )

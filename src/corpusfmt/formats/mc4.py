@@ -1,11 +1,11 @@
-"""Internal: mC4: JSON Lines with the text of a page, its address and the time of its crawl; file names have the language."""
+"""Internal: mC4 and C4: JSON Lines with the text of a page, its address and the time of its crawl; paths have the language."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.columns import shipped_columns
+from corpusfmt.formats.columns import best_columns
 from corpusfmt.formats.describing import FieldOf
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.columned import ColumnRecords
@@ -15,13 +15,15 @@ from corpusfmt.rules import RuleSet
 VERSION = "3.1"
 RULES = RuleSet(GENERAL, versions=(VERSION,))
 FILES = row_rules(RULES, "MCF")
+_NAMES = dict.fromkeys(("text", "timestamp", "url"), "")
 
 
 class Pages(ColumnRecords):
     """Pages of one language. The time of the crawl is not the creation time of the page, so it stays in the metadata."""
 
     def __init__(self, shard: Shard, options: CheckOptions) -> None:
-        super().__init__(replace(shard, payload=shipped_columns("mc4")), options)
+        (file,) = shard.files.values()
+        super().__init__(replace(shard, payload=best_columns(_NAMES, file.url)), options)
 
 
 FORMAT = row_format(

@@ -41,6 +41,7 @@ class Asked(Struct, frozen=True):
     url_field: str | None = None
     date_field: str | None = None
     language_field: str | None = None
+    source_field: str | None = None
 
 
 class _Planned(Struct, frozen=True):

@@ -148,6 +148,7 @@ def _named(reading: ReadOptions) -> dict[str, str]:
         "url": reading.url_field,
         "created": reading.date_field,
         "language": reading.language_field,
+        "source": reading.source_field,
     }
     return {name: value for name, value in named.items() if value is not None}
 
@@ -203,13 +204,14 @@ class ColumnRecords(Records):
         # Unless it is in an object, or the text.
         steps = self._id or ()
         self._id_name = steps[0] if len(steps) == 1 and steps[0] != self.text else None
-        self._url, self._created, self._language = map(_path_to, (fields.url, fields.created, fields.language))
-        paths = (self._id, self._url, self._created, self._language)
-        self.leaves_texts = self.text not in {path[0] for path in paths if path}
+        others = [_path_to(name) for name in (fields.url, fields.created, fields.language, fields.source)]
+        self._url, self._created, self._language, self._source_field = others
+        self.leaves_texts = self.text not in {path[0] for path in (self._id, *others) if path}
         self.has_ids = self._id is not None
         self._has_source = "source" not in (self.text, self._id_name)
         self._language_of_file = self.columns.language_of_path(_place(shard))
-        self._source = options.reading.source or self.columns.name or self.source
+        is_known = not self.columns.shared or options.reading.columns is not None or self.columns.knows(_place(shard))
+        self._source = options.reading.source or (is_known and self.columns.name) or self.source
         self._marks: dict[tuple[_Shape, bool], str | None] = {}
 
     def id_path(self, row: Json) -> Sequence[str] | None:
@@ -257,11 +259,16 @@ class ColumnRecords(Records):
         if not is_id(value):
             return None
         source = row.get("source") if self._has_source else None
-        return source if isinstance(source, str) else self._source, str(value)
+        return source if isinstance(source, str) else self._source_of(row), str(value)
+
+    def _source_of(self, row: Json) -> str:
+        """Return the source of a row that is not called so."""
+        found = value_at(row, self._source_field) if self._source_field is not None else None
+        return found if isinstance(found, str) and found else self._source
 
     def keys_of(self, rows: list[Json]) -> list[bytes | None]:
         with_source = [row for row in rows if "source" in row] if self._has_source else []
-        if self._id_name is None or with_source:
+        if self._id_name is None or self._source_field is not None or with_source:
             return super().keys_of(rows)
         ids = [row.get(self._id_name) for row in rows]
         if ids.count(None) == len(ids):
@@ -309,7 +316,7 @@ class ColumnRecords(Records):
         """Add what the row has by other names; return the names that were added."""
         made = []
         if "source" not in named:
-            named["source"] = self._source
+            named["source"] = self._source_of(row)
             made.append("source")
         if (
             self._created is not None
@@ -340,6 +347,7 @@ class ColumnRecords(Records):
         if key not in self._marks:
             origin = self._origin(shape, {}, {})
             is_plain = origin == PLAIN or (not has_metadata and structs.replace(origin, apart=True) == PLAIN)
+            is_plain = is_plain or self.options.reading.no_origin
             self._marks[key] = None if is_plain else marked(origin)
         return self._marks[key]
 
