@@ -22,7 +22,7 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 
 import corpusfmt
 from corpusfmt._resources import resource
-from corpusfmt.engine.parts import PartWriter, append_scratch, parts_at
+from corpusfmt.engine.parts import CHECKS, PartWriter, append_scratch, parts_at
 from corpusfmt.engine.shares import Share
 from corpusfmt.engine.sharing import Asked
 from corpusfmt.engine.validate import validate
@@ -53,7 +53,8 @@ def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
     for number in range(1, of + 1):
         files.append(str(folder / f"{number}-of-{of}"))
         with open(files[-1], "wb") as file:
-            part = PartWriter(file, Share(number, of), Asked([str(path)]))
+            part = PartWriter(file, Share(number, of), CHECKS)
+            part.ask(Asked([str(path)]))
             part.next_input()
             validate(path, part=part, **arguments)
             part.end()
@@ -62,7 +63,7 @@ def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
 
 
 def joined(files: Sequence[str], path: Path, **arguments: Any) -> Report:
-    parts = parts_at(files)
+    parts = parts_at(files, CHECKS)
     parts.next_input()
     return validate(path, part=parts, **arguments)
 

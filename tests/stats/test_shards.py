@@ -11,11 +11,12 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt import Incomplete, UsageError
+from corpusfmt.engine.parts import Parts, PartWriter
+from corpusfmt.engine.parts import parts_at as parts_of_kind
 from corpusfmt.engine.shares import Share
 from corpusfmt.statistics import run
 from corpusfmt.statistics.run import OPTIONAL, joined
 from corpusfmt.statistics.saved import merged
-from corpusfmt.statistics.sharing import PartWriter, parts_at
 
 
 @pytest.fixture(autouse=True)
@@ -27,8 +28,14 @@ def parts_of(corpus: Path, folder: Path, count: int) -> list[str]:
     names = [str(folder / f"{number}.part") for number in range(1, count + 1)]
     for number, name in enumerate(names, 1):
         with Path(name).open("wb") as file:
-            run.stats(corpus, count=OPTIONAL, part=PartWriter(file, Share(number, count)))
+            part = PartWriter(file, Share(number, count), run.kind_of_parts())
+            run.stats(corpus, count=OPTIONAL, part=part)
+            part.end()
     return names
+
+
+def parts_at(names: list[str]) -> Parts:
+    return parts_of_kind(names, run.kind_of_parts())
 
 
 @pytest.mark.parametrize("made", ["dolma_corpus", "oscar_corpus"])

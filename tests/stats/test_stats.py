@@ -154,7 +154,7 @@ def test_the_kernels_make_no_difference(
     assert corpusfmt.stats(corpus, count=OPTIONAL).to_dict() == found.to_dict()
 
 
-def _documents_only(part: count.Part) -> Reader:
+def _documents_only(part: count.CountTask) -> Reader:
     reader = named_format(part.format)[0].reader
     assert reader is not None
     return replace(reader, texts=None)

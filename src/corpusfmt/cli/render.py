@@ -43,10 +43,10 @@ def merge(
     show: ShowOption = Show.WARNING,
 ) -> None:
     """Join the parts that `corpusfmt validate --shard` wrote into the report of one run, with its exit status."""
-    from corpusfmt.engine.parts import parts_at
+    from corpusfmt.engine.parts import CHECKS, parts_at
 
     check_outputs(output_format, report)
-    found = parts_at(parts)
+    found = parts_at(parts, CHECKS)
     asked = replace(found.asked, paths=paths or found.asked.paths)
     whole = checked(asked, jobs, engine, found)
     whole.started = found.started

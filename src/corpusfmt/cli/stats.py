@@ -33,8 +33,8 @@ from corpusfmt.wording import plural
 
 if TYPE_CHECKING:
     from corpusfmt.engine.shares import Share
+    from corpusfmt.engine.sharing import Whole
     from corpusfmt.statistics.result import Statistics
-    from corpusfmt.statistics.sharing import Whole
 
 Corpora = Annotated[
     list[str],
@@ -162,12 +162,11 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
 
 
 def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
-    from corpusfmt.engine.parts import is_part
-    from corpusfmt.statistics.run import joined
+    from corpusfmt.engine.parts import is_part, parts_at
+    from corpusfmt.statistics.run import joined, kind_of_parts
     from corpusfmt.statistics.saved import merged
-    from corpusfmt.statistics.sharing import parts_at
 
-    parts = parts_at(paths) if any(map(is_part, paths)) else None
+    parts = parts_at(paths, kind_of_parts()) if any(map(is_part, paths)) else None
     _refuse_options_of_counting(given if parts else {**given, "domains": domains})
     return merged(paths) if parts is None else joined(parts, domains)
 
@@ -180,8 +179,10 @@ def _end_share(share: Share, found: Statistics) -> NoReturn:
 @contextmanager
 def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> Iterator[Whole]:
     """Yield what this process does of the run; a part is written to the file of the report."""
+    from corpusfmt.engine.parts import PartWriter
+    from corpusfmt.engine.sharing import WHOLE
     from corpusfmt.io.publish import output_at, publish
-    from corpusfmt.statistics.sharing import WHOLE, PartWriter
+    from corpusfmt.statistics.run import kind_of_parts
 
     if share is None:
         yield WHOLE
@@ -192,7 +193,9 @@ def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> I
     if domains is not None:
         raise UsageError("a part has no list of domains: pass --with domains here, and --domains with --merge")
     with publish(output_at(path, "--report")) as file:
-        yield PartWriter(file, share)
+        part = PartWriter(file, share, kind_of_parts())
+        yield part
+        part.end()
 
 
 def _refuse_options_of_counting(given: Mapping[str, object]) -> None:

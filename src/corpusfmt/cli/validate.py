@@ -223,7 +223,7 @@ def _write_part(
     asked: Asked, share: Share, reports: Sequence[str], jobs: int | None, engine: str | None, keeps: Keeps
 ) -> int:
     """Check a share of the shards, and write what that gave; return the exit status."""
-    from corpusfmt.engine.parts import PartWriter
+    from corpusfmt.engine.parts import CHECKS, PartWriter
     from corpusfmt.io.publish import output_at, publish
 
     if "-" in asked.paths:
@@ -236,7 +236,8 @@ def _write_part(
             "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
         )
     with publish(output_at(path, "--report")) as file:
-        part = PartWriter(file, share, asked)
+        part = PartWriter(file, share, CHECKS)
+        part.ask(asked)
         found = checked(asked, jobs, engine, part, keeps=keeps)
         part.end()
     seen = f"{found.coverage.shards_seen:,} of {plural(found.coverage.shards_total, 'shard')}"

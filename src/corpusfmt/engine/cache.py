@@ -133,7 +133,7 @@ class Cache(Struct, frozen=True):
                     scratched = {path: base64.b64encode(file.read_bytes()).decode() for path, file in left.items()}
                     record = {
                         "files": files,
-                        "result": record_of(fmt, 0, result),
+                        "result": record_of(fmt, result),
                         "scratch": scratched,
                     }
                     entry_data = dumped(to_builtins(record)).encode()

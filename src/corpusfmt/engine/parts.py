@@ -10,22 +10,21 @@ import base64
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import xxhash
 from msgspec import Struct, convert, to_builtins
-from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import Share
-from corpusfmt.engine.sharing import Asked, Outcome, Whole, Work
-from corpusfmt.formats import CheckOptions, Format, Shard, ShardResult
+from corpusfmt.engine.sharing import Asked, Whole, Work
+from corpusfmt.formats import CheckOptions, Format, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import LimitReached
+from corpusfmt.io.limits import LimitReached, Meter
 from corpusfmt.io.paths import Entry, printable
 from corpusfmt.io.replaced import refuse_replaced
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
@@ -34,28 +33,33 @@ from corpusfmt.report.machine import dumped
 from corpusfmt.report.saved import Code, CoverageRecord, FindingRecord
 from corpusfmt.wording import clipped, plural
 
-_SCHEMA = "corpusfmt-part/1"
+R = TypeVar("R")
 
 
-class Planned(Struct, frozen=True):
-    """What all parts must have found at a path: its format, its shards, and digests of their files and of the rules."""
+class Kind(Struct, Generic[R], frozen=True):
+    """How the parts of a command are written and read; `asked` is the type of its options.
 
-    format: str
-    version: str
-    shards: int
-    files: str
-    rules: str
+    `planned` returns what all parts must have in common besides the files at a path, called `others` in an error; `record`
+    and `result` turn the result of a task to JSON and back. They take what the `Work` is about.
+    """
 
-    @classmethod
-    def of(cls, work: Work) -> Planned:
-        """Return it for the shards that are checked."""
-        files = hashlib.sha256()
-        for shard in work.shards:
-            each = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
-            files.update(dumped([shard.index, shard.name, shard.read_as, each]).encode())
-        return cls(
-            work.fmt.name, work.version, len(work.shards), files.hexdigest(), digest_of_rules(work.fmt, work.options)
-        )
+    schema: str
+    command: str
+    asked: type[Any]
+    planned: Callable[[Any], Json]
+    record: Callable[[Any, R], Json]
+    result: Callable[[Any, Json], R]
+    others: str
+
+
+def _planned(kind: Kind[Any], work: Work) -> Json:
+    files = hashlib.sha256()
+    for task in work.tasks:
+        for shard in task:
+            entries = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
+            files.update(dumped([shard.index, shard.name, shard.read_as, entries]).encode())
+    found = {"shards": len(work.tasks), "files": files.hexdigest(), **kind.planned(work.about)}
+    return cast("Json", to_builtins(found))
 
 
 def digest_of_rules(fmt: Format, options: CheckOptions) -> str:
@@ -73,10 +77,8 @@ _Counts = list[tuple[Code, str, str, int]]
 
 
 class Result(Struct, frozen=True):
-    """What the check of a shard gave; `position` is the shard's among those that are checked, from 0."""
+    """What the check of a shard gave."""
 
-    kind: Literal["shard"]
-    position: int
     seconds: float
     coverage: CoverageRecord
     counts: list[tuple[Code, Severity, str, int]]
@@ -105,14 +107,12 @@ def _counter(counts: _Counts) -> Counter[tuple[str, str, str]]:
     return Counter({(code, path, reason): count for code, path, reason, count in counts})
 
 
-def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
+def record_of(fmt: Format, result: ShardResult) -> Json:
     """Return what the check of a shard gave in the form of a `Result`."""
     tally = result.tally
     if result.facts is not None and fmt.facts is None:
         raise UsageError(f"the format {fmt.name} does not declare the type of its facts: remove --shard")
     return {
-        "kind": "shard",
-        "position": position,
         "seconds": result.seconds,
         "coverage": coverage_record(result.coverage),
         "counts": [(*key, count) for key, count in tally.counts.items()],
@@ -125,159 +125,163 @@ def record_of(fmt: Format, position: int, result: ShardResult) -> Json:
     }
 
 
-class PartWriter(Whole):
-    """Writes the part of one process: what the checks of its share of the shards give. Nothing is judged from a share."""
-
-    judges = False
-
-    def __init__(self, file: BinaryIO, share: Share, asked: Asked) -> None:
-        self._file = PartFile(file, _SCHEMA, share, asked)
-        self._share = share
-        self._number = 0
-        self._read = 0
-        self._limit: LimitReached | None = None
-        # The files of all shards, by whether their shard is checked here.
-        self._sharded: dict[str, bool] = {}
-
-    def next_input(self) -> None:
-        self._number += 1
-
-    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
-        return positions_of(self._share, [shard.size for shard in shards])
-
-    def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
-        shared = [place for place, entry in enumerate(files) if entry.path not in self._sharded]
-        places = positions_of(self._share, [files[place].size for place in shared])
-        own = [place for place, entry in enumerate(files) if self._sharded.get(entry.path)]
-        return sorted([*own, *(shared[place] for place in places)])
-
-    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
-        """Write results as they pass."""
-        self._file.write({"kind": "input", "number": self._number, "planned": Planned.of(work)})
-        here = self.shards_here(work.shards)
-        own = set(here)
-        for position, shard in enumerate(work.shards):
-            self._sharded |= dict.fromkeys((entry.path for entry in shard.files.values()), position in own)
-        try:
-            for position, (shard, result) in zip(here, checks, strict=True):
-                self._file.write(record_of(work.fmt, position, result))
-                yield shard, result
-        except LimitReached as limit:
-            self._limit = self._limit or limit
-            raise
-
-    def note(self, found: FileFacts, path: str) -> None:
-        self._file.write({"kind": "hashed", "path": path, "size": found.size, "sha256": found.sha256})
-
-    def keep(self, scratch: Path, read: int) -> None:
-        self._read += read
-        self._file.write_scratch(scratch)
-
-    def end(self) -> None:
-        """Write the end: the bytes that were read, and reason and hint of a limit that ended the part early."""
-        self._file.end(read=self._read, limit=(self._limit.reason, self._limit.hint) if self._limit else None)
-
-
-class Parts(Whole):
-    """All parts of one run: no shard is checked again, and no file read that they know."""
-
-    def __init__(self, parts: Sequence[Part], asked: Asked) -> None:
-        self._parts = parts
-        self.asked = asked
-        #: When the first of them began.
-        self.started: str = min(part.header["started"] for part in parts)
-        self._number = 0
-        # What is known of files of the present path, apart from the checks of shards.
-        self.hashed: dict[str, FileFacts] = {}
-
-    def next_input(self) -> None:
-        self._number += 1
-        self.hashed = {}
-
-    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
-        del shards
-        return ()
-
-    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
-        """Fill the scratch folder, then yield what the checks of the shards gave, in their order.
-
-        Raises `UsageError` for parts of other files or rules; and after all results `LimitReached`, if a
-        limit ended a part early, or all parts together exceed one.
-        """
-        del checks
-        assert work.options.scratch is not None
-        planned = Planned.of(work)
-        places: dict[int, tuple[Part, int]] = {}
-        for part in self._parts:
-            if len(part.inputs) < self._number:
-                raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
-            records = part.records(part.inputs[self._number - 1])
-            before = convert(next(records)[1]["planned"], Planned)
-            if before != planned:
-                is_same = replace(before, rules=planned.rules) == planned
-                what = "rules, or another profile or blocklist" if is_same else "files"
-                raise UsageError(f"{part} is of other {what} than there are now: run all shards again")
-            for offset, record in records:
-                if record["kind"] == "shard":
-                    places[record["position"]] = part, offset
-                elif record["kind"] == "scratch":
-                    append_scratch(record, work.options.scratch)
-                elif record["kind"] == "hashed":
-                    self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
-                else:
-                    break
-        limit = next((part.end["limit"] for part in self._parts if part.end["limit"]), None)
-        for position, shard in enumerate(work.shards):
-            if position in places:
-                part, offset = places[position]
-                yield shard, convert(next(part.records(offset))[1], Result).result(work.fmt)
-            elif limit is None:
-                raise UsageError(f"no part has a result of {printable(shard.name)}: run all shards again")
-        if limit is not None:
-            raise LimitReached(*limit)
-        work.meter.read += sum(part.end["read"] for part in self._parts)
-        work.meter.limits.check(work.meter.total)
-
-
-def parts_at(paths: Sequence[str]) -> Parts:
-    """Return the parts in files. Raises `UsageError` for those that do not belong together, `Incomplete` if some are missing."""
-    return Parts(*parts_in(paths, _SCHEMA, "validate", Asked))
-
-
+#: The parts of a report; the results depend on the format, its version, and the options.
+CHECKS: Kind[ShardResult] = Kind(
+    "corpusfmt-part/1",
+    "validate",
+    Asked,
+    lambda about: {"format": about[0].name, "version": about[1], "rules": digest_of_rules(about[0], about[2])},
+    lambda about, result: record_of(about[0], result),
+    lambda about, record: convert(record, Result).result(about[0]),
+    "rules, or another profile or blocklist",
+)
 _START = b'{"kind":"part",'
 _INPUT = b'{"kind":"input",'
 _PIECE_BYTES = 1 << 19
 _MOST_NAMED = 10
 
 
-class PartFile:
-    """Writes a part; `schema` names the command, `asked` are the options that all parts of a run have in common."""
+class PartWriter(Whole):
+    """Writes the part of one process: what its share of the tasks gives. Nothing is judged from a share."""
 
-    def __init__(self, file: BinaryIO, schema: str, share: Share, asked: Struct) -> None:
+    judges = False
+
+    def __init__(self, file: BinaryIO, share: Share, kind: Kind[Any]) -> None:
         self._file = file
         self._checksum = xxhash.xxh3_128()
+        self._share = share
+        self._kind = kind
+        self._number = 0
+        self._read = 0
+        self._limit: LimitReached | None = None
+        # The files of all tasks, by whether their task is done here.
+        self._sharded: dict[str, bool] = {}
+
+    def ask(self, asked: Struct) -> None:
         tool = {"name": "corpusfmt", "version": VERSION}
-        numbers = {"number": share.number, "of": share.of, "started": now()}
-        self.write({"kind": "part", "schema": schema, "tool": tool, **numbers, "asked": asked})
+        numbers = {"number": self._share.number, "of": self._share.of, "started": now()}
+        self._write({"kind": "part", "schema": self._kind.schema, "tool": tool, **numbers, "asked": asked})
 
-    def write(self, record: Json) -> None:
-        """Write a line. Records of kind `input` are found again without reading what is before them."""
-        line = dumped(to_builtins(record)).encode() + b"\n"
-        self._checksum.update(line)
-        self._file.write(line)
+    def next_input(self) -> None:
+        self._number += 1
 
-    def write_scratch(self, scratch: Path) -> None:
+    def positions(self, sizes: Sequence[int]) -> list[int]:
+        # Shares take turns at the largest, so that all take as long.
+        largest_first = sorted(range(len(sizes)), key=lambda position: -sizes[position])
+        return sorted(self._share.taken(largest_first))
+
+    def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
+        shared = [place for place, entry in enumerate(files) if entry.path not in self._sharded]
+        own = [place for place, entry in enumerate(files) if self._sharded.get(entry.path)]
+        return sorted([*own, *(shared[place] for place in self.positions([files[each].size for each in shared]))])
+
+    def results(self, work: Work, results: Iterator[R], meter: Meter) -> Iterator[tuple[int, R]]:
+        """Write results as they pass."""
+        del meter
+        self._write({"kind": "input", "number": self._number, "planned": _planned(self._kind, work)})
+        here = self.positions(work.sizes)
+        own = set(here)
+        for position, task in enumerate(work.tasks):
+            self._sharded |= {entry.path: position in own for shard in task for entry in shard.files.values()}
+        try:
+            for position, result in zip(here, results, strict=True):
+                self._write({"kind": "shard", "position": position, **self._kind.record(work.about, result)})
+                yield position, result
+        except LimitReached as limit:
+            self._limit = self._limit or limit
+            raise
+
+    def note(self, found: FileFacts, path: str) -> None:
+        self._write({"kind": "hashed", "path": path, "size": found.size, "sha256": found.sha256})
+
+    def keep(self, scratch: Path, read: int) -> None:
         """Write all files in the scratch folder, in pieces that follow each other."""
+        self._read += read
         for path in sorted(each for each in scratch.rglob("*") if each.is_file()):
             name = path.relative_to(scratch).as_posix()
             with path.open("rb") as file:
                 while piece := file.read(_PIECE_BYTES):
-                    self.write({"kind": "scratch", "path": name, "data": base64.b64encode(piece).decode()})
+                    self._write({"kind": "scratch", "path": name, "data": base64.b64encode(piece).decode()})
 
-    def end(self, **said: object) -> None:
-        """Write the end, with what the whole part has to say, and the checksum."""
-        self.write({"kind": "end", **said})
+    def end(self) -> None:
+        """Write the end: the bytes that were read, and reason and hint of a limit that ended the part early."""
+        limit = (self._limit.reason, self._limit.hint) if self._limit else None
+        self._write({"kind": "end", "read": self._read, "limit": limit})
         self._file.write(dumped({"kind": "checksum", "xxh3": self._checksum.hexdigest()}).encode() + b"\n")
+
+    def _write(self, record: Json) -> None:
+        line = dumped(to_builtins(record)).encode() + b"\n"
+        self._checksum.update(line)
+        self._file.write(line)
+
+
+class Parts(Whole):
+    """All parts of one run: no task is done again, and no file read that they know."""
+
+    def __init__(self, parts: Sequence[Part], asked: Any, kind: Kind[Any]) -> None:
+        self._parts = parts
+        self.asked = asked
+        self._kind = kind
+        #: When the first of them began.
+        self.started: str = min(part.header["started"] for part in parts)
+        self._number = 0
+        # What is known of files of the present path, apart from the tasks.
+        self.hashed: dict[str, FileFacts] = {}
+
+    def next_input(self) -> None:
+        self._number += 1
+        self.hashed = {}
+
+    @property
+    def planned(self) -> Json:
+        """What the parts have planned at the present path."""
+        found: Json = next(self._records(self._parts[0]))[1]["planned"]
+        return found
+
+    def _records(self, part: Part) -> Iterator[tuple[int, Json]]:
+        if len(part.inputs) < self._number:
+            raise UsageError(f"{part} has nothing about path {self._number}: run its shard again")
+        return part.records(part.inputs[self._number - 1])
+
+    def positions(self, sizes: Sequence[int]) -> Sequence[int]:
+        del sizes
+        return ()
+
+    def results(self, work: Work, results: Iterator[R], meter: Meter) -> Iterator[tuple[int, R]]:
+        """Fill the scratch folder, then yield what the tasks gave, in their order.
+
+        Raises `UsageError` for parts of other files or rules; and after all results `LimitReached`, if a
+        limit ended a part early, or all parts together exceed one.
+        """
+        del results
+        now_planned = _planned(self._kind, work)
+        places: dict[int, tuple[Part, int]] = {}
+        for part in self._parts:
+            records = self._records(part)
+            planned = next(records)[1]["planned"]
+            if planned != now_planned:
+                what = self._kind.others if planned["files"] == now_planned["files"] else "files"
+                raise UsageError(f"{part} is of other {what} than there are now: run all shards again")
+            for offset, record in records:
+                if record["kind"] == "shard":
+                    places[record["position"]] = part, offset
+                elif record["kind"] == "scratch":
+                    append_scratch(record, work.scratch)
+                elif record["kind"] == "hashed":
+                    self.hashed[record["path"]] = FileFacts(record["size"], record["sha256"])
+                else:
+                    break
+        limit = next((part.end["limit"] for part in self._parts if part.end["limit"]), None)
+        for position, task in enumerate(work.tasks):
+            if position in places:
+                part, offset = places[position]
+                yield position, self._kind.result(work.about, next(part.records(offset))[1])
+            elif limit is None:
+                raise UsageError(f"no part has a result of {printable(task[0].name)}: run all shards again")
+        if limit is not None:
+            raise LimitReached(*limit)
+        meter.read += sum(part.end["read"] for part in self._parts)
+        meter.limits.check(meter.total)
 
 
 class Part(Struct, frozen=True):
@@ -310,12 +314,6 @@ def append_scratch(record: Json, scratch: Path) -> None:
         file.write(base64.b64decode(record["data"]))
 
 
-def positions_of(share: Share, sizes: Sequence[int]) -> list[int]:
-    """Return the positions of what a share has: shares take turns at the largest, so that all take as long."""
-    largest_first = sorted(range(len(sizes)), key=lambda position: -sizes[position])
-    return sorted(share.taken(largest_first))
-
-
 def is_part(path: str) -> bool:
     """Return whether a file begins like a part."""
     if not Path(path).is_file():
@@ -324,15 +322,15 @@ def is_part(path: str) -> bool:
         return file.read(len(_START)) == _START
 
 
-def parts_in(paths: Sequence[str], schema: str, command: str, kind: type[Any]) -> tuple[list[Part], Any]:
-    """Return the parts of one run in files, in order, and what was asked, of a kind.
+def parts_at(paths: Sequence[str], kind: Kind[Any]) -> Parts:
+    """Return the parts of one run in files.
 
     Raises `UsageError` for parts that are damaged or do not belong together, `Incomplete` if some are missing.
     """
     parts: list[Part] = []
     asked: Any = None
     for path in paths:
-        part = _part_at(Path(path), schema, command)
+        part = _part_at(Path(path), kind)
         own = {"shard": part.header["of"], **part.header.pop("asked")}
         if parts and (differing := [name for name in own if own[name] != asked[name]]):
             options = ", ".join(f"`{name.replace('_', '-')}`" for name in differing)
@@ -355,7 +353,7 @@ def parts_in(paths: Sequence[str], schema: str, command: str, kind: type[Any]) -
             f"{plural(len(missing), 'part')} of {of} missing: {', '.join(missing[:_MOST_NAMED])}{more}; "
             f"run the shard with `--shard {missing[0]}/{of}`"
         )
-    return parts, convert(asked, kind)
+    return Parts(parts, convert(asked, kind.asked), kind)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -363,7 +361,7 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
-def _part_at(path: Path, schema: str, command: str) -> Part:
+def _part_at(path: Path, kind: Kind[Any]) -> Part:
     if not path.is_file():
         raise UsageError(f"part {printable(str(path))} is not a file on this machine")
     checksum, offset = xxhash.xxh3_128(), 0
@@ -379,9 +377,9 @@ def _part_at(path: Path, schema: str, command: str) -> Part:
                 inputs.append(offset)
             offset += len(line)
     is_whole = last == dumped({"kind": "checksum", "xxh3": checksum.hexdigest()}).encode() + b"\n"
-    if not is_whole or f'"schema":"{schema}"'.encode() not in first:
+    if not is_whole or f'"schema":"{kind.schema}"'.encode() not in first:
         raise UsageError(
-            f"{printable(str(path))} is damaged, or not a part that `corpusfmt {command} --shard` wrote: run its shard again"
+            f"{printable(str(path))} is damaged, or not a part that `corpusfmt {kind.command} --shard` wrote: run its shard again"
         )
     header = json.loads(first)
     if (version := header["tool"]["version"]) != VERSION:

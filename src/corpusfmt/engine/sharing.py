@@ -1,23 +1,24 @@
-"""Internal: What one process does of a run of `validate`: all of it, unless it is one of several, or joins what they did
-(`engine.parts`, which ordinary runs do not import).
+"""Internal: What one process does of a run of `validate` or `stats`: all of it, unless it is one of several, or joins what
+they did (`engine.parts`, which ordinary runs do not import).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.formats import CheckOptions, FieldNames, Format, Shard, ShardResult
+from corpusfmt.formats import FieldNames, Shard
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.paths import Entry
+from corpusfmt.model import Json
 from corpusfmt.report.saved import Code
 from corpusfmt.rules import Override
 
-#: A checked shard, and what that gave.
-Outcome = tuple[Shard, ShardResult]
+R = TypeVar("R")
 
 
 class Asked(Struct, frozen=True):
@@ -48,44 +49,58 @@ class Asked(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """What is checked at one of the paths: `shards` of a corpus in a version of a format."""
+    """The tasks of a run at one of its paths: the shards that each reads, and the folder in which they leave files.
 
-    fmt: Format
-    version: str
-    shards: Sequence[Shard]
-    options: CheckOptions
-    meter: Meter
+    `about` is what else their results depend on, for the functions of `engine.parts.Kind`.
+    """
+
+    tasks: Sequence[Sequence[Shard]]
+    scratch: Path
+    about: Any
+
+    @property
+    def sizes(self) -> list[int]:
+        """The bytes that each task reads."""
+        return [sum(shard.size for shard in task) for task in self.tasks]
 
 
 class Whole:
-    """A run of one process, which checks every shard, reads every file, and judges the corpus. Others override what they do."""
+    """A run of one process, which does every task, reads every file, and judges the whole. Others override what they do."""
 
     #: Whether the corpus as a whole is judged.
     judges = True
     #: The files that need not be hashed again, by path.
     hashed: Mapping[str, FileFacts] = {}
 
+    @property
+    def planned(self) -> Json:
+        """What the parts of the run have planned at the present path."""
+        return {}
+
+    def ask(self, asked: Struct) -> None:
+        """Take the options that all parts of the run have in common."""
+
     def next_input(self) -> None:
         """Go on to the next path."""
 
-    def shards_here(self, shards: Sequence[Shard]) -> Sequence[int]:
-        """Return the positions of the shards that are checked here, in order."""
-        return range(len(shards))
+    def positions(self, sizes: Sequence[int]) -> Sequence[int]:
+        """Return the positions of the tasks that are done here, in order."""
+        return range(len(sizes))
 
     def files_here(self, files: Sequence[Entry]) -> Sequence[int]:
-        """Return the positions of the files that are read here apart from the checks of shards, in order."""
+        """Return the positions of the files that are read here apart from the tasks, in order."""
         return range(len(files))
 
-    def outcomes(self, work: Work, checks: Iterator[Outcome]) -> Iterator[Outcome]:
-        """Yield the result for each shard, in order; `checks` yields those of the shards that are checked here."""
-        del work
-        return checks
+    def results(self, work: Work, results: Iterator[R], meter: Meter) -> Iterator[tuple[int, R]]:
+        """Yield the result of each task with its position, in order; `results` yields those of the tasks that are done here."""
+        del work, meter
+        return enumerate(results)
 
     def note(self, found: FileFacts, path: str) -> None:
-        """Note what was found in a file apart from the check of its shard."""
+        """Note what was found in a file apart from the tasks."""
 
     def keep(self, scratch: Path, read: int) -> None:
-        """Keep what the checks left in the scratch folder, and the number of bytes that were read."""
+        """Keep what the tasks left in the scratch folder, and the number of bytes that were read."""
 
 
 WHOLE = Whole()

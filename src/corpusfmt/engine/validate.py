@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
-from corpusfmt.engine.sharing import WHOLE, Outcome, Whole, Work
+from corpusfmt.engine.sharing import WHOLE, Whole, Work
 from corpusfmt.formats import (
     CheckOptions,
     FieldNames,
@@ -382,12 +382,13 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     shards, coverage = sample.shards, plan.coverage
     coverage.shards_total = len(plan.shards)
     is_stopped = _stops(run, plan.tally, manifest_judge.tally)
-    positions = () if is_stopped else part.shards_here(shards)
+    scratch = options.scratch
+    assert scratch is not None
+    work = Work([(shard,) for shard in shards], scratch, (fmt, plan.version, options))
+    positions = () if is_stopped else part.positions(work.sizes)
     sizes = array("q", (shards[position].size for position in positions))
     workers = run.jobs or default_jobs(sum(sizes), len(sizes))
     open_executor = executor_factory(run.engine, workers)
-    scratch = options.scratch
-    assert scratch is not None
     if options.grading.loading and part.judges and fmt.descriptions is None:
         from corpusfmt.hub.load import require_datasets  # noqa: PLC0415 - seldom needed
 
@@ -400,7 +401,8 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
         facts: list[object] = []
         is_whole = True
         try:
-            for shard, result in part.outcomes(Work(fmt, plan.version, shards, options, run.meter), checks):
+            for position, result in part.results(work, checks, run.meter):
+                shard = shards[position]
                 plan.tally.merge(result.tally)
                 coverage.add(result.coverage)
                 coverage.shards_seen += 1
@@ -449,8 +451,8 @@ def _checks(
     open_executor: Callable[[], Executor],
     workers: int,
     shown: ShardProgress,
-) -> Generator[Outcome]:
-    """Check the shards at some positions, given in order; yield each with its result."""
+) -> Generator[ShardResult]:
+    """Check the shards at some positions, given in order; yield their results."""
     options, shards = run.options, sample.shards
     known = options.grading.known
     # A baseline may be large: a worker gets only the part about its shard.
@@ -471,8 +473,7 @@ def _checks(
         shared=options.scratch,
     )
     for position, outcome in zip(positions, results, strict=True):
-        shard = shards[position]
-        yield shard, _ended(run.fmt, shard, options, outcome) if isinstance(outcome, Died | Late) else outcome
+        yield _ended(run.fmt, shards[position], options, outcome) if isinstance(outcome, Died | Late) else outcome
     if kept is not None:
         kept.trim()
 

@@ -48,33 +48,33 @@ _NUMBERS = {int, float}
 Label = tuple[str, str, str]
 
 
-class Part(Struct, frozen=True):
+class CountTask(Struct, frozen=True):
     """Shards that one task counts. `scratch` is the folder for hashes and domains, with the tokenizer."""
 
     format: str
     options: CheckOptions
     shards: Sequence[Shard]
-    task: int
+    number: int
     count: frozenset[str]
     scratch: Path
     side_by_side: bool
 
 
-def count_part(part: Part) -> Counted:
+def count_shards(task: CountTask) -> Counted:
     """Count the documents of some shards, as far as they can be read."""
-    counting = _Counting(part)
-    for shard in part.shards:
+    counting = _Counting(task)
+    for shard in task.shards:
         counting.read(shard)
     return counting.end()
 
 
-def documents_of(part: Part, shard: Shard) -> Iterator[Document | Rejected | LeftOut]:
+def documents_of(task: CountTask, shard: Shard) -> Iterator[Document | Rejected | LeftOut]:
     """Yield the documents of a shard. Raises `BadInput` if nothing more of it can be read."""
-    return _reader_of(part).read(shard, part.options)
+    return _reader_of(task).read(shard, task.options)
 
 
-def _reader_of(part: Part) -> Reader:
-    fmt, _ = named_format(part.format)
+def _reader_of(task: CountTask) -> Reader:
+    fmt, _ = named_format(task.format)
     assert fmt.reader is not None
     return fmt.reader
 
@@ -147,27 +147,27 @@ class _Waiting:
 
 
 class _Counting:
-    def __init__(self, part: Part) -> None:
-        self._part = part
+    def __init__(self, task: CountTask) -> None:
+        self._task = task
         self.result = Counted()
-        keeps_texts = not part.count.isdisjoint({"repeats", "tokens"})
-        self._measuring = Measuring(words="words" in part.count, keeps_texts=keeps_texts)
+        keeps_texts = not task.count.isdisjoint({"repeats", "tokens"})
+        self._measuring = Measuring(words="words" in task.count, keeps_texts=keeps_texts)
         self._texts: list[bytes] = []
         self._lengths = _Lengths(self.result)
         self._scores = _Waiting(self.result.scores)
         self._values: dict[str, _Waiting] = {}
         self._bytes = 0
         self._is_whole = True
-        kept = (LINES, DOCUMENTS) if "repeats" in part.count else ()
-        self._keys = {each: KeyWriter(part.scratch / each, part.task) for each in kept}
+        kept = (LINES, DOCUMENTS) if "repeats" in task.count else ()
+        self._keys = {each: KeyWriter(task.scratch / each, task.number) for each in kept}
         self._rows = dict.fromkeys(self._keys, 0)
-        self._domains = DomainWriter(part.scratch / DOMAINS, part.task) if "domains" in part.count else None
+        self._domains = DomainWriter(task.scratch / DOMAINS, task.number) if "domains" in task.count else None
 
     def read(self, shard: Shard) -> None:
         """Count the documents of a shard."""
-        variant = clipped(shard.corpus) if self._part.side_by_side else ""
+        variant = clipped(shard.corpus) if self._task.side_by_side else ""
         self._is_whole = True
-        reader, options = _reader_of(self._part), self._part.options
+        reader, options = _reader_of(self._task), self._task.options
         tables = self._measuring.tables
         try:
             for each in reader.texts(shard, options, tables) if reader.texts else reader.read(shard, options):
@@ -211,7 +211,7 @@ class _Counting:
         count_months(self.result.added, [document.added])
         if document.metadata:
             self._note({name: [value] for name, value in document.metadata.items()}, [len(text)])
-        if "attributes" in self._part.count:
+        if "attributes" in self._task.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
@@ -228,7 +228,7 @@ class _Counting:
         )
         self._count(found.data, lengths)
         self._note(found.metadata, lengths["bytes"])
-        if "attributes" in self._part.count:
+        if "attributes" in self._task.count:
             for attributes in found.attributes:
                 for name, spans in attributes.items():
                     self._note_spans(clipped(name), spans)
@@ -273,8 +273,8 @@ class _Counting:
         if self._measuring.tables.keeps_texts:
             starts = accumulate((size + 1 for size in lengths["bytes"]), initial=0)
             texts = [data[start : start + size] for start, size in zip(starts, lengths["bytes"], strict=False)]
-            if "tokens" in self._part.count:
-                counts = tokens_in([text.decode() for text in texts], self._part.scratch / TOKENIZER)
+            if "tokens" in self._task.count:
+                counts = tokens_in([text.decode() for text in texts], self._task.scratch / TOKENIZER)
                 lengths["tokens"] = array("q", counts)
             if self._keys:
                 self._add_keys(data, texts)

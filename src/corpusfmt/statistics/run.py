@@ -5,8 +5,9 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
+from msgspec import Struct, convert
 from msgspec.structs import asdict
 
 from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, unread_files
@@ -14,6 +15,7 @@ from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
+from corpusfmt.engine.sharing import WHOLE, Whole, Work
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
@@ -22,23 +24,26 @@ from corpusfmt.io.publish import output_at
 from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
-from corpusfmt.model import BadInput, Document, UsageError
+from corpusfmt.model import BadInput, Document, Json, UsageError
 from corpusfmt.statistics.count import (
     DOCUMENTS,
     DOMAINS,
     LINES,
     TOKENIZER,
-    Part,
-    count_part,
+    CountTask,
+    count_shards,
     documents_of,
 )
-from corpusfmt.statistics.domains import domains_in
+from corpusfmt.statistics.domains import domains_in, public_suffix_list
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.sharing import WHOLE, Asked, Parts, Whole, Work
+from corpusfmt.statistics.saved import Saved
 from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Counted, Repeats, Size
 from corpusfmt.statistics.sketch import Sketch
-from corpusfmt.statistics.tokens import kept_tokenizer
+from corpusfmt.statistics.tokens import TokenizerFile, kept_tokenizer
 from corpusfmt.wording import clipped, unknown
+
+if TYPE_CHECKING:
+    from corpusfmt.engine.parts import Kind, Parts
 
 #: What is counted only if asked for.
 OPTIONAL = ("words", "domains", "repeats", "attributes")
@@ -48,6 +53,17 @@ _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
 # For sorting, in bytes; more only if there would be more than some dozens of ranges of hashes, for each of which all runs are read.
 _LEAST_MEMORY = 24 * 1024 * 1024
+
+
+class Asked(Struct, frozen=True):
+    """What is counted: the options that all parts of a run have in common."""
+
+    path: str
+    format: str
+    count: list[str]
+    record_set: str | None
+    follow_links: bool
+    fields: FieldNames = {}
 
 
 @noting_outputs()
@@ -82,7 +98,9 @@ def stats(
         if name not in OPTIONAL:
             raise UsageError(unknown("statistic", name, OPTIONAL))
     listed = None if domains is None else output_at(domains, "the domains")
-    asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or part.tokenizer else [])}
+    part.next_input()
+    known = convert(part.planned.get("tokenizer"), TokenizerFile | None)
+    asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
     reading = ReadOptions(record_set, **fields)
@@ -94,18 +112,22 @@ def stats(
         path = corpus.entry.url  # with the commit
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
-        used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else part.tokenizer
+        used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else known
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        parts = list(_parts(corpus, scratch, frozenset(asked)))
+        part.ask(Asked(str(path), format, sorted(set(count)), record_set, follow_links, fields))
+        tasks = list(_tasks(corpus, scratch, frozenset(asked)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
-        run = Asked(str(path), format, sorted(set(count)), record_set, follow_links, **fields)
-        results = _counted(part.tasks(parts), workers, Meter(limits, planned.read), progress, scratch)
+        about = (corpus.format.name, corpus.plan.version, asked, used, none)
+        work, meter = Work([task.shards for task in tasks], scratch, about), Meter(limits, planned.read)
+        here = [tasks[position] for position in part.positions(work.sizes)]
+        results = _counted(here, workers, meter, progress, scratch)
         counted = Counted(none)
-        for each in part.results(Work(run, parts, none, used), results):
+        for _, each in part.results(work, results, meter):
             counted.merge(each)
         found = _statistics(corpus, printable(str(path)), counted, asked)
         found.tokenizer = used
+        part.keep(scratch, meter.read)
         if not part.judges:
             return found
         with limited(limits.of_own_files):
@@ -113,7 +135,7 @@ def stats(
                 found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
             if "repeats" in asked:
                 found.repeated_documents = _repeats_in(scratch / DOCUMENTS, found.total.documents)
-                found.repeated_lines = _repeats_in(scratch / LINES, counted.compared_lines, parts, _MOST_REPEATED)
+                found.repeated_lines = _repeats_in(scratch / LINES, counted.compared_lines, tasks, _MOST_REPEATED)
     return found
 
 
@@ -121,10 +143,35 @@ def joined(
     parts: Parts, domains: str | Path | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Statistics:
     """Return the statistics of a run from all its parts, which are those of one process."""
-    return stats(**asdict(parts.asked), domains=domains, progress=progress, part=parts)
+    asked = asdict(parts.asked)
+    return stats(**asked.pop("fields"), **asked, domains=domains, progress=progress, part=parts)
 
 
-def _parts(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Part]:
+def kind_of_parts() -> Kind[Counted]:
+    """Return how parts of statistics are written and read."""
+    from corpusfmt.engine.parts import Kind  # noqa: PLC0415 - ordinary runs need none
+
+    def planned(about: Any) -> Json:
+        name, version, count, tokenizer, _ = about
+        domains = public_suffix_list() if "domains" in count else ""
+        return {"format": name, "version": version, "domains": domains, "tokenizer": tokenizer}
+
+    def record(about: Any, counted: Counted) -> Json:
+        whole = Counted(Size({name: Sketch(each.bits) for name, each in about[-1].lengths.items()}))
+        whole.merge(counted)
+        found = Statistics.of(whole, "", ("", ""), 0, attributes=True, arranged=False).to_dict()
+        return {"compared_lines": counted.compared_lines, "statistics": found}
+
+    def result(_: Any, record: Json) -> Counted:
+        counted = convert(record["statistics"], Saved).counted()
+        counted.compared_lines = record["compared_lines"]
+        return counted
+
+    others = "tokenizers or lists of domains"
+    return Kind("corpusfmt-stats-part/1", "stats", Asked, planned, record, result, others)
+
+
+def _tasks(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[CountTask]:
     """Yield the tasks: shards in order, several small ones together."""
     side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
     least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
@@ -133,23 +180,23 @@ def _parts(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Par
     for number, shard in enumerate(corpus.shards, 1):
         held.append(shard)
         if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
-            yield Part(corpus.format.name, corpus.options, tuple(held), task, count, scratch, side_by_side)
+            yield CountTask(corpus.format.name, corpus.options, tuple(held), task, count, scratch, side_by_side)
             held, task = [], task + 1
 
 
 def _counted(
-    parts: Sequence[Part],
+    tasks: Sequence[CountTask],
     workers: Workers,
     meter: Meter,
     progress: Callable[[Progress], None] | None,
     scratch: Path,
 ) -> Iterator[Counted]:
-    """Yield the counts of each part, in order. Raises `Incomplete` if a worker died."""
-    sizes = [sum(shard.size for shard in part.shards) for part in parts]
+    """Yield the counts of each task, in order. Raises `Incomplete` if a worker died."""
+    sizes = [sum(shard.size for shard in task.shards) for task in tasks]
     with ShardProgress(progress, sizes) as shown:
         results = run_tasks(
-            count_part,
-            parts,
+            count_shards,
+            tasks,
             workers.take,
             window=workers.jobs * RESULTS_WAITING_A_WORKER,
             finished=shown.finished,
@@ -160,7 +207,7 @@ def _counted(
         )
         yield from each_ended(
             results,
-            [part.shards[0].name for part in parts],
+            [task.shards[0].name for task in tasks],
             meter.limits,
             lambda _, reason: f"counting: {reason}; run the command again, with fewer --jobs",
         )
@@ -176,8 +223,8 @@ def _statistics(corpus: Corpus, path: str, counted: Counted, count: Container[st
     return found
 
 
-def _repeats_in(folder: Path, compared: int, parts: Sequence[Part] = (), most: int = 0) -> Repeats:
-    """Return the repeats among the hashes in a folder, with the `most` most repeated lines of `parts`."""
+def _repeats_in(folder: Path, compared: int, tasks: Sequence[CountTask] = (), most: int = 0) -> Repeats:
+    """Return the repeats among the hashes in a folder, with the `most` most repeated lines of `tasks`."""
     found = Repeats(compared)
     largest: list[tuple[int, Place]] = []
     for group in repeated(folder, min(DEFAULT_MEMORY, max(_LEAST_MEMORY, compared))):
@@ -189,25 +236,25 @@ def _repeats_in(folder: Path, compared: int, parts: Sequence[Part] = (), most: i
             if len(largest) > most:
                 heapq.heappop(largest)
     places = [((-shard, -row), number) for number, (shard, row) in sorted(largest, reverse=True)]
-    lines = _lines_at([place for place, _ in places], {part.task: part for part in parts})
+    lines = _lines_at([place for place, _ in places], {task.number: task for task in tasks})
     found.most = [(lines[place], number) for place, number in places if place in lines]
     return found
 
 
-def _lines_at(places: Sequence[Place], parts: Mapping[int, Part]) -> dict[Place, str]:
+def _lines_at(places: Sequence[Place], tasks: Mapping[int, CountTask]) -> dict[Place, str]:
     """Return lines by task and number, read again."""
     found: dict[Place, str] = {}
-    for task in {task for task, _ in places}:
-        wanted = {row for of, row in places if of == task}
+    for number in {number for number, _ in places}:
+        wanted = {row for of, row in places if of == number}
         first, last = 0, max(wanted)
-        for shard in parts[task].shards:
+        for shard in tasks[number].shards:
             try:
-                for document in documents_of(parts[task], shard):
+                for document in documents_of(tasks[number], shard):
                     if not isinstance(document, Document):
                         continue
                     lines = document.text.split("\n")
                     found |= {
-                        (task, row): clipped(lines[row - first]) for row in wanted if 0 <= row - first < len(lines)
+                        (number, row): clipped(lines[row - first]) for row in wanted if 0 <= row - first < len(lines)
                     }
                     first += len(lines)
                     if first > last:
