@@ -515,6 +515,57 @@ def files_of_other_kinds() -> Folder:
                   ("application/pdf", "octet-stream", "empty", "does not begin like an archive"))  # fmt: skip
 
 
+@folder
+def shards_of_samples() -> Folder:
+    def sample(n: int) -> Files:
+        about = json.dumps({"id": n, "width": 1}).encode()
+        return {f"{n:05}.png": PNG, f"{n:05}.json": about, f"{n:05}.cls": b"3", f"{n:05}.txt": b'one, "two"\n'}
+
+    shards = {f"train-{n:04}.tar": tarred({**sample(2 * n), **sample(2 * n + 1)}) for n in range(2)}
+    types = {"image": IMAGES, "text": TEXTS, "cls": TEXTS, "json": TEXTS}
+    return Folder(shards, types, ("reads the members of JSON only outside of archives",))
+
+
+@folder
+def tables_without_header() -> Folder:
+    files = {
+        "numbers.csv": csv("0,0,0.0", "1,1,0.5"), "pairs.tsv": csv("0\tgood morning\tguten Morgen", "1\tx\ty"),
+        "days.csv": csv("2024-01-31,https://example.org/1,a", "2024-02-01,https://example.org/2,b"),
+        "years.csv": csv("country,1990,1991", "x,1,2"), "names.csv": csv("id,name", "1,x"),
+    }  # fmt: skip
+    types = {"years": {"country": "sc:Text", "1990": "sc:Integer", "1991": "sc:Integer"},
+             "names": {"id": "sc:Integer", "name": "sc:Text"}, "records": TEXTS}  # fmt: skip
+    notes = [
+        f"{name}: described as text, not as a table: no header" for name in ("numbers.csv", "pairs.tsv", "days.csv")
+    ]
+    return Folder(files, types, tuple(notes), keys={"names": "id"})
+
+
+@folder
+def arrays_of_zarr() -> Folder:
+    files = {"x.zarr/.zgroup": b"{}", "x.zarr/a/.zarray": b'{"shape": [2]}', "x.zarr/a/0": b"\0\1",
+             "y.zarr/zarr.json": b'{"zarr_format": 3}', "y.zarr/c/0": b"\0", "t.csv": csv("a", "1")}  # fmt: skip
+    notes = ("x.zarr: no records: a Zarr store, listed by its 3 files", "y.zarr: no records")
+    return Folder(files, {"t": {"a": "sc:Integer"}}, notes)
+
+
+@folder
+def images_that_a_table_names() -> Folder:
+    images = {f"images/{n}.png": PNG for n in range(3)}
+    tables = {
+        "labels.csv": csv("image,label", "2.png,x", "0.png,y", "1.png,x", "0.png,z"),
+        "paths.jsonl": jsonl({"path": "images/1.png", "n": 1}, {"path": "images/0.png", "n": 2}),
+        "others.csv": csv("picture,n", "0.png,1", "3.png,2"),
+    }
+    types = {
+        "labels": {"image": "sc:Text", "label": "sc:Text", "content": "sc:ImageObject"},
+        "paths": {"path": "sc:Text", "n": "sc:Integer"},
+        "others": {"picture": "sc:Text", "n": "sc:Integer"},
+        "images": IMAGES,
+    }
+    return Folder(images | tables, types, ("paths: `path` is not joined to the images",))
+
+
 def write(made: Folder, root: Path) -> Path:
     """Write the files of a folder."""
     for name, data in made.files.items():

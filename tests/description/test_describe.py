@@ -505,33 +505,38 @@ def test_what_an_earlier_run_wrote_is_not_described(name: str, tmp_path: Path) -
     assert (done.returncode, (tmp_path / name).read_bytes()) == (2, described[0])
 
 
-POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 12345\n" % (b"0f" * 32)
 
 
 @pytest.mark.parametrize(
-    "files",
+    ("files", "encoding"),
     [
-        {"a.jsonl": POINTER},
-        {"a.jsonl.gz": POINTER, "README.md": b"---\nlicense: mit\n---\n"},
-        {"b.jsonl": b'{"text":"x"}\n', "a.txt": POINTER},
-        {"documents/a.jsonl.gz": POINTER},
-        {"documents/b.jsonl.gz": gzipped(b'{"id":"1","text":"x","source":"s"}\n'), "images/a.png": POINTER},
-        {"data/a.parquet": POINTER},
-        {"de/de.txt.gz": POINTER},
+        ({"a.jsonl": POINTER}, "application/jsonlines"),
+        ({"a.jsonl.gz": POINTER, "README.md": b"---\nlicense: mit\n---\n"}, "application/jsonlines"),
+        ({"b.jsonl": b'{"text":"x"}\n', "a.txt": POINTER}, "text/plain"),
+        ({"documents/b.jsonl.gz": gzipped(b'{"id":"1","text":"x","source":"s"}\n'), "a.png": POINTER}, "image/png"),
+        ({"documents/a.jsonl": b'{"id":"1","text":"x","source":"s"}\n', "documents/b.jsonl": POINTER}, "application/jsonlines"),
+        ({"data/a.parquet": POINTER}, "application/x-parquet"),
+        ({"de/de.txt.gz": POINTER}, "application/gzip"),
+        ({"a.bin": POINTER}, "application/octet-stream"),
     ],
-    ids=", ".join,
-)
-def test_a_pointer_is_not_left_out(files: dict[str, bytes], tmp_path: Path) -> None:
-    for name, data in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_bytes(data)
-    done = run_cli("describe", tmp_path)
+)  # fmt: skip
+def test_a_pointer_has_the_digest_and_size_of_the_data(files: dict[str, bytes], encoding: str, tmp_path: Path) -> None:
+    write(Folder(files, {}), tmp_path)
+    evidence: list[Any] = []
+    described = corpusfmt.describe(tmp_path, evidence=evidence.append)
     (path,) = (name for name, data in files.items() if data == POINTER)
+    (found,) = (each for each in described["distribution"] if each.get("contentUrl") == path)
+    assert (found["contentSize"], found["sha256"], found["encodingFormat"]) == ("12345 B", "0f" * 32, encoding)
+    assert f"{path}: no records: a pointer of Git LFS; run `git lfs pull` for them" in evidence[0]["notes"]
+
+
+def test_a_pointer_without_a_digest_is_not_left_out(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b"# xet version 0\n")
+    done = run_cli("describe", tmp_path)
+    message = "a.jsonl: GEN105 the file is a pointer of Xet, expected data\n"
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr.decode() == (
-        f"{path}: GEN105 the file is a pointer of Git LFS, expected data\n"
-        "  help: run `git lfs pull`, or download the data\n"
-    )
+    assert done.stderr.decode().startswith(message)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.loading import BIG, HUGE, INT, NUMBERS, OFFSET, TEXTS, TIME, WIDE, Columns, Seen
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import Entry, PointerFile, entry_of
+from corpusfmt.io.paths import Entry, PointerFile, entry_of, is_hidden
 from corpusfmt.io.streams import codec_of_name, facts_of
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
@@ -116,7 +116,8 @@ def _refuse_bad_rows(found: Survey, fmt: Format, shards: Sequence[Shard], prefix
         for each in shard.files.values():
             seen = found.evidence["files"].get(prefix + each.path, {})
             # Records in other compression are not described, however good.
-            is_described = seen.get("encodingFormat") == _JSON_LINES and codec_of_name(each.name) in ("plain", "gzip")
+            is_read = seen.get("encodingFormat") == _JSON_LINES and seen["kind"] == "rows"
+            is_described = is_read and codec_of_name(each.name) in ("plain", "gzip")
             if is_described and "records" not in seen:
                 rejected = (row for row in fmt.reader.read(shard, options) if isinstance(row, Rejected))
                 if (first := next(rejected, None)) is not None:
@@ -242,7 +243,7 @@ def described_as(
     def is_output(each: Entry) -> bool:
         # What seals a release comes after its description, and signs it.
         url = each.url if each.is_remote else os.path.realpath(each.url)
-        return each.path == _OWN_FILE or url in written or is_unlisted(each.path)
+        return each.path == _OWN_FILE or url in written or (is_unlisted(each.path) and not is_hidden(each.path))
 
     properties = details.properties() | owner
     release = release_at(entry) if version != "1.0" else None

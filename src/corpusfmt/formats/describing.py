@@ -93,6 +93,10 @@ class FieldOf(Struct, frozen=True):
     statistics: Sequence[Statistic] = ()
     refers_to: str | None = None
     means: str | None = None
+    #: The record set with the files that values name.
+    joins: str | None = None
+    #: The record set whose files have the values, if it is not that of the field.
+    files_of: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -103,6 +107,8 @@ class FieldOf(Struct, frozen=True):
 class RecordSetOf(Struct, frozen=True):
     """Records of one kind, from the files that match the patterns of `includes`, or from one `file`, or given as `data`.
 
+    The files of `includes` are members of the archives `containers`, if there are any.
+
     `data` are rows of values in the order of the fields.
     """
 
@@ -112,7 +118,7 @@ class RecordSetOf(Struct, frozen=True):
     encoding: str = ""
     fields: Sequence[FieldOf] = ()
     file: FileOf | None = None
-    container: str = ""
+    containers: Sequence[str] = ()
     data: Sequence[Sequence[str]] = ()
     data_type: str | None = None
     key: Sequence[str] = ()

@@ -78,17 +78,29 @@ class OutsideRoot(OSError):
 
 
 class PointerFile(OSError):
-    """A file is a pointer in place of the data, as in a checkout without Git LFS or Xet."""
+    """A file is a pointer in place of the data, as in a checkout without Git LFS or Xet.
+
+    `size` and `sha256` are those of the data, if the pointer has them.
+    """
+
+    size = 0
+    sha256 = ""
 
 
 _POINTERS = {b"version https://git-lfs.github.com/spec/v1\n": "Git LFS", b"# xet version 0\n": "Xet"}
+_POINTED_AT = re.compile(rb"\noid sha256:([0-9a-f]{64})\nsize ([0-9]{1,18})\n")
 # Git LFS reads no longer pointers.
 _MOST_POINTER_BYTES = 1024
 
 
 def _pointer(head: bytes, path: str) -> PointerFile | None:
     kind = next((kind for start, kind in _POINTERS.items() if head.startswith(start)), None)
-    return PointerFile(errno.EINVAL, f"a pointer of {kind}, expected data", path) if kind else None
+    if kind is None:
+        return None
+    pointer = PointerFile(errno.EINVAL, f"a pointer of {kind}, expected data", path)
+    if known := _POINTED_AT.search(head):
+        pointer.sha256, pointer.size = known[1].decode(), int(known[2])
+    return pointer
 
 
 #: The state of a run in its output, for resuming it; removed when the run succeeds.

@@ -130,14 +130,15 @@ class _Writer:
             "@id": self._id_of(file.container, file.path, file.number),
             "name": file.path,
             "contentUrl": f"./{file.path}" if is_uri(file.path) else file.path,
-            **self._contained(file.container),
+            **self._contained([file.container] if file.container else []),
             **facts,
             "encodingFormat": file.encoding or _MIME_TYPES.get(suffix, "text/plain"),
             **digest,
         }
 
-    def _contained(self, container: str) -> Json:
-        return {"containedIn": {"@id": self._id_of("", container, 0)}} if container else {}
+    def _contained(self, containers: Sequence[str]) -> Json:
+        ids = [{"@id": self._id_of("", each, 0)} for each in containers]
+        return {"containedIn": ids[0] if len(ids) == 1 else ids} if ids else {}
 
     def _id_of(self, container: str, path: str, number: int) -> str:
         return self._renamed.get((container, path, number)) or _iri_of(container, path)
@@ -148,7 +149,7 @@ class _Writer:
             "@type": "cr:FileSet",
             "@id": identifier,
             "name": identifier,
-            **self._contained(records.container),
+            **self._contained(records.containers),
             "encodingFormat": records.encoding,
             "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
         }
@@ -193,6 +194,9 @@ class _Writer:
             found["source"] = self._source(records, field)
         if field.refers_to is not None:
             found["references"] = {"field": {"@id": self._firsts[field.refers_to]}}
+        if field.joins is not None:
+            files = {"@id": self._sets[field.joins]}
+            found["references"] = {"fileSet": files, "extract": {"fileProperty": "filename"}}
         return found
 
     def _array(self, field: FieldOf) -> Json:
@@ -203,11 +207,11 @@ class _Writer:
         )
 
     def _source(self, records: RecordSetOf, field: FieldOf) -> Json:
-        if records.file is not None:
+        if records.file is not None and field.files_of is None:
             file = records.file
             source: Json = {"fileObject": {"@id": self._id_of(file.container, file.path, file.number)}}
         else:
-            source = {"fileSet": {"@id": self._sets[records.name]}}
+            source = {"fileSet": {"@id": self._sets[field.files_of or records.name]}}
         source["extract"] = dict(field.extract)
         paths = [{"jsonPath": path} for path in (field.json_path, field.item_path) if path is not None]
         if paths:

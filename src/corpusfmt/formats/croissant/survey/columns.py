@@ -125,6 +125,9 @@ def is_spelt_as(name: str, text: str) -> bool:
 ABSENT: Any = object()
 # The number of different values that are remembered, and of their characters.
 _MOST_VALUES = 1000
+# Of texts that all look like names of images, more are remembered.
+_MOST_NAMED = 200_000
+_IMAGE = re.compile(r"\.(?:png|jpe?g)$", re.IGNORECASE)
 _LONGEST_VALUE = 200
 # The number of names that the objects of a column may have, on one level and in total, and their depth.
 _MOST_NAMES = 500
@@ -248,7 +251,8 @@ class Column:
             self._measure(list(map(float, values)))
         if self.values is not None:
             self.values.update(dict.fromkeys(values))
-            if len(self.values) > _MOST_VALUES or max(map(len, values)) > _LONGEST_VALUE:
+            most = _MOST_NAMED if _IMAGE.search(values[0]) else _MOST_VALUES
+            if len(self.values) > most or max(map(len, values)) > _LONGEST_VALUE:
                 self.values = None
 
     def _measure(self, values: Sequence[Any]) -> None:
@@ -326,6 +330,12 @@ class Column:
         if self._folder is None or not self.rows or self.there != self.rows or self.kinds.keys() - {"text", "integer"}:
             return False
         return self.verdict.type in ("sc:Text", "sc:Integer") and next(repeated(self._folder), None) is None
+
+    @property
+    def names_of_files(self) -> set[str]:
+        """The values of a column that has a text in each row, if they are like names of images."""
+        is_whole = self.there == self.rows and self.kinds.keys() == {"text"}
+        return set(self.values) if is_whole and self.values and all(map(_IMAGE.search, self.values)) else set()
 
     @property
     def has_times(self) -> bool:

@@ -22,7 +22,7 @@ from corpusfmt.formats.croissant.survey.columns import Keys
 from corpusfmt.formats.croissant.survey.rows import NoRows, Rows, rows_of
 from corpusfmt.formats.describing import FileOf
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, PointerFile
 
 #: The number of bytes to look at.
 HEAD = 512
@@ -38,7 +38,7 @@ _ROWS = {
     ".parquet": "application/x-parquet",
 }
 _ARCHIVES = (".zip", ".tar", ".tgz", ".tbz2", ".txz", ".tzst")
-_TEXTS = (".txt", ".text", ".md", ".markdown", ".rst", ".log", ".tex", ".srt", ".vtt")
+_TEXTS = (".cls", ".txt", ".text", ".md", ".markdown", ".rst", ".log", ".tex", ".srt", ".vtt")
 _MEDIA = ("image/", "audio/")
 # Types that `mimetypes` does not know, or names otherwise than the signatures; by suffix, and by compression.
 _TYPES = {
@@ -147,12 +147,23 @@ class Seen(Struct):
         return f"{self.file.container}/{self.file.path}" if self.file.container else self.file.path
 
 
-def look_at(entry: Entry, prefix: str, keys: Keys) -> Iterator[Seen]:
-    """Yield a file on disk, and after an archive its members. Raises `OSError` where it cannot be read."""
+def look_at(entry: Entry, prefix: str, keys: Keys, *, is_part: bool = False) -> Iterator[Seen]:
+    """Yield a file on disk, and after an archive its members. Raises `OSError` where it cannot be read.
+
+    Part of a store of arrays has no content of its own.
+    """
     hashed = _Hashed(raw(entry))
-    head = hashed.head()
-    kind = _kind(entry.path, head)
     path = prefix + entry.path
+    try:
+        head = hashed.head()
+    except PointerFile as pointer:
+        if not pointer.sha256:
+            raise
+        yield _of_pointer(pointer, path)
+        return
+    kind = _kind(entry.path, head)
+    if is_part:
+        kind = Kind("part", "application/json" if head.startswith(b"{") else kind.encoding, "it is in a Zarr store")
     rows, notes = _inside(Opened(entry.path, entry.path, hashed.chunks(), entry), kind, head, keys)
     hashed.drain()
     if kind.encoding in _TABLES and head and not rows:
@@ -160,6 +171,16 @@ def look_at(entry: Entry, prefix: str, keys: Keys) -> Iterator[Seen]:
     yield Seen(FileOf(path, FileFacts(hashed.size, hashed.digest.hexdigest()), kind.encoding), kind, rows, notes)
     if kind.name == "archive":
         yield from _members(entry, path, keys)
+
+
+def _of_pointer(pointer: PointerFile, path: str) -> Seen:
+    """Return the file that a pointer stands for, without its records."""
+    plain, codec = split_codec(path.lower())
+    suffix = plain[plain.rfind(".") :]
+    known = _ROWS.get(suffix) or _TYPES.get(codec) or _TYPES.get(suffix) or mimetypes.guess_type(f"x{suffix}")[0]
+    kind = Kind("pointer", known or "application/octet-stream", "a pointer of Git LFS has its size and digest")
+    note = f"{_NO_RECORDS}: a pointer of Git LFS; run `git lfs pull` for them"
+    return Seen(FileOf(path, FileFacts(pointer.size, pointer.sha256), kind.encoding), kind, [], [note])
 
 
 def _kind(path: str, head: bytes) -> Kind:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from datetime import time
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of
 from corpusfmt.formats.croissant.data.files import Opened, split_codec
 from corpusfmt.formats.croissant.data.rows import MAX_JSON
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
-from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys
+from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys, is_spelt_as
 from corpusfmt.formats.general import bad_json
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
@@ -83,7 +83,21 @@ def _table(opened: Opened, delimiter: str, keys: Keys) -> Rows:
         for take, column in zip(takes, columns, strict=True):
             column.add(batch.columns[take], partial(_row_of, batch))
         records += batch.size
+    if _is_row(header, columns):
+        raise NoRows("no header: the first row has the types of the others; add a row of names")
     return Rows(dict(zip(named, columns, strict=True)), records, notes=notes)
+
+
+def _is_row(header: Sequence[str], columns: Sequence[Column]) -> bool:
+    """Return whether the first row of a table is like the others: of the same type wherever that is not text.
+
+    Rising whole numbers are names, such as years.
+    """
+    typed = [column for column in columns if column.there and column.verdict.type != "sc:Text"]
+    numbers = [int(name) for name in header if is_spelt_as("sc:Integer", name)]
+    if len(numbers) > 1 and all(one < other for one, other in pairwise(numbers)):
+        return False
+    return bool(typed) and all(is_spelt_as(column.verdict.type, column.name) for column in typed)
 
 
 def _refuse_header(header: Sequence[str], delimiter: str) -> None:

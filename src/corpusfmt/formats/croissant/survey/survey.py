@@ -7,6 +7,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct, field
@@ -320,6 +321,10 @@ def split_type(name: str) -> str:
     return _SPLITS[name]
 
 
+# Files that say what the arrays next to them are, in versions 2 and 3 of Zarr.
+_OF_ZARR = frozenset({".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"})
+# mlcroissant 1.1.1 has these columns of its own for each file.
+_OF_FILES = frozenset({"content", "filename", "filepath", "fullpath"})
 # Larger sets are described without their files: readers load the whole description into memory.
 _MOST_FILES = 1000
 # The names of all files must fit in memory.
@@ -362,13 +367,20 @@ class _Surveyor:
         self._keys = keys
         self._found = Survey()
         self._groups: list[Group] = []
-        self._media: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        #: Files whose content is a record, by the archives that they are in, which are shards of one if their names differ
+        #: in a number, and by encoding and suffix.
+        self._media: defaultdict[tuple[str, str, str], list[FileOf]] = defaultdict(list)
+        #: The first JSON document with one record in such archives.
+        self._samples: dict[str, Seen | None] = {}
         # No pattern may match what is written next to the data.
         self._paths = [f"{prefix}{each}" for each in beside]
         self._links: list[str] = []
         self._names: Counter[str] = Counter()
         self._splits: dict[tuple[str, ...], str] = {}
         self._seen: Json = {}
+        #: The tables by record set, and the files outside of archives that are values of one.
+        self._tables: dict[str, Group] = {}
+        self._pictures: dict[str, Sequence[str]] = {}
         self._members: defaultdict[str, list[str]] = defaultdict(list)
         self._unsaid = 0
 
@@ -376,18 +388,29 @@ class _Surveyor:
         entries = walk(folder) if folder.kind == "directory" else iter([folder])
         hidden = 0
         wanted = []
+        arrays: Counter[str] = Counter()
         for entry in fitting(entries, _cost, _MOST_HELD_BYTES, "files", folder.path):
             if entry.kind == "directory":
                 continue
             path = self._prefix + entry.path
             self._links += [path] if entry.kind == "outside" else []
             self._paths.append(path)
-            if is_hidden(entry.path):
+            above, _, name = entry.path.rpartition("/")
+            if name in _OF_ZARR:
+                arrays[above] = 0
+            if is_hidden(above if name in _OF_ZARR else entry.path):
                 hidden += 1
             elif not leave_out(entry):
                 wanted.append(entry)
         for entry in wanted:
-            self._take(entry)
+            parents = accumulate(entry.path.split("/")[:-1], "{}/{}".format)
+            store = next((each for each in parents if each in arrays), None)
+            if store is not None:
+                arrays[store] += 1
+            self._take(entry, is_part=store is not None)
+        for store, parts in arrays.items():
+            if parts:
+                self._note(store, f"no records: a Zarr store, listed by its {plural(parts, 'file')}")
         if hidden:
             self._note("", f"{plural(hidden, 'hidden file')} left out")
         self._record_sets()
@@ -402,14 +425,14 @@ class _Surveyor:
         else:
             self._unsaid += 1
 
-    def _take(self, entry: Entry) -> None:
+    def _take(self, entry: Entry, *, is_part: bool) -> None:
         if entry.is_barred:
             self._note(entry.path, f"left out: {entry.reason}")
         elif not _is_named_so(entry):
             self._note(entry.path, "left out: its name is not UTF-8")
         else:
             try:
-                for seen in look_at(entry, self._prefix, self._keys):
+                for seen in look_at(entry, self._prefix, self._keys, is_part=is_part):
                     self._put(seen)
             except PointerFile as pointer:
                 # What it stands for belongs to the data, which would be described without it.
@@ -427,18 +450,34 @@ class _Surveyor:
             self._members[seen.file.container].append(seen.file.path)
         if len(self._seen) < _MOST_NOTES:
             self._seen[title] = {"kind": seen.kind.name, "encodingFormat": seen.kind.encoding, "why": seen.kind.why}
-        if seen.rows:
+        if seen.file.container and [each.path for each in seen.rows] == ["$"]:
+            self._put_sample(seen)
+        elif seen.rows:
             self._put_rows(seen)
         elif seen.has_content:
-            self._media[seen.file.container, seen.kind.encoding].append(seen.file.path)
+            suffix = seen.file.path.rpartition(".")[2] if seen.file.container else ""
+            self._media[_shards_of(seen.file.container), seen.kind.encoding, suffix].append(seen.file)
         elif not seen.notes and seen.kind.name == "other" and "about the data" not in seen.kind.why:
             self._note(title, f"no records: {seen.kind.encoding} is not read as a table, text or medium")
-        if not seen.file.container or seen.rows:
+        if not seen.file.container:
             self._found.files.append(seen.file)
 
     # --- tables ---
 
+    def _put_sample(self, seen: Seen) -> None:
+        """Add a JSON document in an archive: a table of its own, unless there are more of them."""
+        shards = _shards_of(seen.file.container)
+        for each in seen.rows[0].columns.values():
+            each.close()
+        first = self._samples.setdefault(shards, seen)
+        if first is seen:
+            return
+        self._samples[shards] = None
+        self._media[shards, seen.kind.encoding, ""] += [each.file for each in (first, seen) if each is not None]
+
     def _put_rows(self, seen: Seen) -> None:
+        if seen.file.container:
+            self._found.files.append(seen.file)
         if seen.title in self._seen:
             self._seen[seen.title]["records"] = sum(each.records for each in seen.rows)
         for number, rows in enumerate(seen.rows):
@@ -467,10 +506,42 @@ class _Surveyor:
         return None
 
     def _record_sets(self) -> None:
+        for sample in filter(None, self._samples.values()):
+            self._put_rows(sample)
         for group in self._groups:
             self._record_set(group)
-        for (container, encoding), paths in self._media.items():
-            self._contents(container, encoding, paths)
+        for (shards, encoding, _), files in self._media.items():
+            self._contents(shards, encoding, files)
+        self._found.record_sets = [self._joined(each) for each in self._found.record_sets]
+
+    def _joined(self, records: RecordSetOf) -> RecordSetOf:
+        """Return a table with the files that a column names, if there is one."""
+        group = self._tables.get(records.name)
+        if group is None or group.path or not _OF_FILES.isdisjoint(group.columns):
+            return records
+        for number, one in enumerate(records.fields):
+            values = group.columns[one.name].names_of_files if one.name in group.columns else set()
+            for name, paths in self._pictures.items() if values else ():
+                by_name = [path.rpartition("/")[2] for path in paths]
+                if values <= set(paths) - set(by_name):
+                    why = "mlcroissant 1.1.1 joins by the names of files, not by their paths"
+                    self._note(records.name, f"`{clipped(one.name)}` is not joined to the images: {why}")
+                if not values <= set(by_name) or len(set(by_name)) < len(by_name):
+                    continue
+                self._found.evidence[records.name]["join"] = (
+                    f"each value of `{clipped(one.name)}` is the name of a file"
+                )
+                file = FieldOf(
+                    _free("content", names_of(records.fields)),
+                    "sc:ImageObject",
+                    {"fileProperty": "content"},
+                    f"The image that `{clipped(one.name)}` names",
+                    files_of=name,
+                )
+                joined = [*records.fields, file]
+                joined[number] = replace(one, joins=name, refers_to=None)
+                return replace(records, fields=joined)
+        return records
 
     def _record_set(self, group: Group) -> None:
         made = fields_of(group.columns, group.path, self._version)
@@ -509,6 +580,8 @@ class _Surveyor:
         keys = [name for name in names_of(found) if is_whole and _is_key(group.columns.get(name))][:1]
         evidence["key"] = f"`{keys[0]}` has a name like a key, and a value of its own in each record" if keys else None
         self._found.evidence[name] = evidence | {"fields": made.evidence}
+        if is_whole:
+            self._tables[name] = group
         self._found.record_sets.append(
             RecordSetOf(
                 name,
@@ -579,14 +652,22 @@ class _Surveyor:
 
     # --- texts, images, sounds ---
 
-    def _contents(self, container: str, encoding: str, paths: list[str]) -> None:
-        kind = "text" if encoding.startswith("text/") else encoding.partition("/")[0]
-        title = f"{plural(len(paths), 'file')} of {encoding}" + (f" in {container}" if container else "")
-        others = self._others(paths) if not container else self._members_but(container, paths)
+    def _contents(self, shards: str, encoding: str, files: Sequence[FileOf]) -> None:
+        kind = encoding.partition("/")[0] if encoding.startswith(("image/", "audio/")) else "text"
+        containers = list(dict.fromkeys(each.container for each in files if each.container))
+        container = containers[0] if containers else ""
+        title = f"{plural(len(files), 'file')} of {encoding}" + (
+            f" in {', '.join(containers[:2])}" if containers else ""
+        )
+        title += f" and {plural(len(containers) - 2, 'other')}" if len(containers) > 2 else ""
+        paths = sorted({each.path for each in files}) if container else [each.path for each in files]
+        others = self._others(paths) if not container else self._members_but(containers, files)
         includes = includes_of(paths, others, [] if container else self._links)
         if includes is None:
             self._note(title, "no record set: no pattern selects these alone")
             return
+        if encoding == "application/json":
+            self._note(title, "one text each: mlcroissant 1.1.1 reads the members of JSON only outside of archives")
         is_many = len(paths) > _MOST_FILES and not container
         is_read = bool(container) or encoding in _READ_OUTSIDE_ARCHIVES
         if not is_read:
@@ -597,7 +678,11 @@ class _Surveyor:
             self._note(title, f"not listed one by one: more than {_MOST_FILES}")
         elif not is_read:
             return
-        name = self._name(f"{container}/{kind}" if container else _stem(paths))
+        suffix = paths[0].rpartition(".")[2]
+        what = suffix if kind == "text" and suffix != "txt" else kind
+        name = self._name(f"{shards}/{what}" if container else _stem(paths))
+        if kind == "image" and is_read and not container:
+            self._pictures[name] = paths
         self._found.record_sets.append(
             RecordSetOf(
                 name,
@@ -605,8 +690,8 @@ class _Surveyor:
                 includes,
                 encoding,
                 self._of_content(name, kind, paths) if is_read else [],
-                container=container,
-                statistics=[record_count(len(paths))],
+                containers=containers,
+                statistics=[record_count(len(files))],
             )
         )
 
@@ -630,9 +715,9 @@ class _Surveyor:
         wanted = set(paths)
         return [path for path in self._paths if path not in wanted]
 
-    def _members_but(self, container: str, paths: Sequence[str]) -> list[str]:
-        wanted = set(paths)
-        return [path for path in self._members[container] if path not in wanted]
+    def _members_but(self, containers: Sequence[str], files: Sequence[FileOf]) -> list[str]:
+        wanted = {(each.container, each.path) for each in files}
+        return [path for each in containers for path in self._members[each] if (each, path) not in wanted]
 
     def _name(self, wanted: str) -> str:
         """Return a unique name, derived from a path."""
@@ -691,6 +776,12 @@ def _why_split(names: Sequence[str]) -> str:
 
 def _free(name: str, taken: Sequence[str]) -> str:
     return name if name not in taken else _free(f"{name}_", taken)
+
+
+def _shards_of(container: str) -> str:
+    """Return the path of an archive without its number and suffix."""
+    folder, slash, name = container.rpartition("/")
+    return f"{folder}{slash}{_PARTS.sub('', name.partition('.')[0])}"
 
 
 def _stem(paths: Sequence[str]) -> str:
