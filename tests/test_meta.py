@@ -43,7 +43,7 @@ LAYERS = (
     ("profiles",),
     ("io", "_resources"),
     ("rules",),
-    ("extensions", "page"),
+    ("extensions", "options", "page"),
     ("model", "safe_path", "wording"),
     ("_version",),
 )

@@ -244,7 +244,7 @@ def read(
         corpus = corpus_at(
             str(path),
             format,
-            ReadOptions(record_set, **fields_of_rows),
+            ReadOptions(record_set=record_set, **fields_of_rows),
             to="read",
             stops=on_error == "raise",
             or_else=", or skip what is missing with on_error",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from corpusfmt.engine.sharing import Judging
 from corpusfmt.formats import named_format
 from corpusfmt.lsp import checking
 
@@ -11,7 +12,7 @@ from corpusfmt.lsp import checking
 def test_rules_of_other_distributions_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     """`rules_of` has only the rules of this package."""
     monkeypatch.setattr(checking, "rules_of", lambda _codes: {})
-    checked = checking.check('{"@context": {}, "@type": "sc:Dataset"', "/nowhere/croissant.json", "", {})
+    checked = checking.check('{"@context": {}, "@type": "sc:Dataset"', "/nowhere/croissant.json", "", Judging())
     known = {rule.code: rule for rule in named_format("croissant")[0].rules}
     assert {each.code for each in checked.findings} == {"CRO101"}
     assert checked.rules == {"CRO101": known["CRO101"]}

@@ -17,6 +17,7 @@ from pygls.lsp.client import LanguageClient
 from support import FIXTURES, every, run_cli
 
 import corpusfmt
+from corpusfmt.engine.sharing import Judging
 from corpusfmt.lsp.server import Server
 
 CASES = FIXTURES / "croissant"
@@ -337,7 +338,7 @@ def test_the_text_that_is_edited_is_checked_before_others_that_wait() -> None:
 
 def test_after_a_bug_the_next_change_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scene() -> None:
-        server, said, published = Server(dict), asyncio.Queue[str](), asyncio.Queue[int | None]()
+        server, said, published = Server(Judging), asyncio.Queue[str](), asyncio.Queue[int | None]()
         monkeypatch.setattr(server, "window_show_message", lambda shown: said.put_nowait(shown.message))
         monkeypatch.setattr(server, "positions", lambda *_: 1 // 0)
         server.changed("untitled:x", "{}", 1)

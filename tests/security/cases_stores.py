@@ -486,7 +486,7 @@ _ATTACKS = [
         "store-redirect-followed",
         _data,
         (
-            *("validate", "http://me:hunter2@{host}/a.jsonl", *_JSONL, "--follow-redirects"),
+            *("validate", "http://me:hunter2@{host}/a.jsonl", *_JSONL, "--follow-links"),
             *("--output-format", "json"),
         ),
         _follows,
@@ -509,7 +509,7 @@ _ATTACKS = [
     _attack(
         "redirect-to-file-followed",
         redirect("file:///etc/passwd"),
-        (*_ON_FILE["validate"], "--follow-redirects"),
+        (*_ON_FILE["validate"], "--follow-links"),
         _ends,
     ),
     _attack("redirect-in-circles", redirect("/a.jsonl"), _ON_FILE["validate"], _ends),

@@ -19,10 +19,11 @@ from test_fixtures import CASES, expected_of, input_of, name_of
 from corpusfmt.engine import cache as module
 from corpusfmt.engine import validate as validating
 from corpusfmt.engine.cache import Cache
-from corpusfmt.engine.validate import validate
+from corpusfmt.engine.sharing import Validation
+from corpusfmt.engine.validate import validated
 from corpusfmt.formats import formats
 from corpusfmt.io.limits import Limits
-from corpusfmt.model import UsageError
+from corpusfmt.model import Report, UsageError
 
 EVERY = "CORPUSFMT_PARTS" in os.environ
 
@@ -39,6 +40,10 @@ def checks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(validating, "check_shard", noted)
     return names
+
+
+def validate(path: Path, cache: Cache | None = None, **options: Any) -> Report:
+    return validated(path, Validation(**options), cache=cache)
 
 
 def cache_in(folder: Path) -> Cache:

@@ -24,8 +24,8 @@ import corpusfmt
 from corpusfmt._resources import resource
 from corpusfmt.engine.parts import CHECKS, PartWriter, append_scratch, parts_at
 from corpusfmt.engine.shares import Share
-from corpusfmt.engine.sharing import Asked
-from corpusfmt.engine.validate import validate
+from corpusfmt.engine.sharing import Asked, Validation
+from corpusfmt.engine.validate import validate, validated
 from corpusfmt.io.limits import Limits
 from corpusfmt.model import Report, UsageError
 from corpusfmt.report import RENDERERS
@@ -54,9 +54,9 @@ def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
         files.append(str(folder / f"{number}-of-{of}"))
         with open(files[-1], "wb") as file:
             part = PartWriter(file, Share(number, of), CHECKS)
-            part.ask(Asked([str(path)]))
+            part.ask(Asked(paths=[str(path)]))
             part.next_input()
-            validate(path, part=part, **arguments)
+            validated(path, Validation(**arguments), part=part)
             part.end()
     random.Random(of).shuffle(files)
     return files
@@ -65,7 +65,7 @@ def divided(folder: Path, path: Path, of: int, **arguments: Any) -> list[str]:
 def joined(files: Sequence[str], path: Path, **arguments: Any) -> Report:
     parts = parts_at(files, CHECKS)
     parts.next_input()
-    return validate(path, part=parts, **arguments)
+    return validated(path, Validation(**arguments), part=parts)
 
 
 @pytest.mark.parametrize("case", CASES if EVERY else CASES[::74], ids=name_of)

@@ -20,6 +20,7 @@ from corpusfmt import formats
 from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.run import Late
+from corpusfmt.engine.sharing import Validation
 from corpusfmt.engine.validate import _ended, grading
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.io.limits import Limits
@@ -270,7 +271,7 @@ def test_unknown_names_are_refused() -> None:
     wrong: list[dict[str, Any]] = [{"profile": "lenient"}, {"select": ["OSC9"]}, {"ignore": [""]}]
     for arguments in wrong:
         with pytest.raises(UsageError, match="unknown"):
-            grading(**arguments)
+            grading(Validation(**arguments))
 
 
 def test_thousands_of_runs_leave_nothing_open(dolma_corpus: Path) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli import options
 from corpusfmt.cli.commands import Command, GroupedCommand, PrintingCommand, louder
 from corpusfmt.cli.console import Colour, print_version, set_colour
+from corpusfmt.cli.options import declared
 from corpusfmt.wording import clipped_message, plain
 
 #: The class typer raises for wrong arguments, found through its subclass because it has moved between versions.
@@ -81,14 +80,9 @@ def application(named: str | None = None) -> typer.Typer:
             continue
         place, kind = _COMMANDS[name]
         module, _, function = place.partition(":")
-        app.command(name, cls=kind)(_declared(getattr(import_module(f"corpusfmt.cli.{module}"), function or "command")))
+        home = import_module(f"corpusfmt.cli.{module}")
+        app.command(name, cls=kind)(declared(getattr(home, function or "command"), home))
     return app
-
-
-def _declared(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a command whose options typer finds, even if its module names those of `options` without importing them."""
-    function.__annotations__.update(get_type_hints(function, localns={"options": options}, include_extras=True))
-    return function
 
 
 def parse_and_run(arguments: list[str]) -> Any:

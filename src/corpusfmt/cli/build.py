@@ -7,12 +7,12 @@ from typing import Annotated, Literal, cast
 import typer
 
 from corpusfmt.cli.console import mention, summarise, warn
-from corpusfmt.cli.inputs import limits_of, names, size
-from corpusfmt.cli.options import BOUNDS, FollowLinks, MaxExpansion, MaxTotalBytes, Timeout
-from corpusfmt.cli.outcome import FailOn, exit_status, explain, resumable
+from corpusfmt.cli.inputs import limits_of
+from corpusfmt.cli.options import UNSET, Bounds, Finish, FollowLinks, ShardOf
+from corpusfmt.cli.outcome import exit_status, explain, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
-from corpusfmt.cli.shards import Finish, ShardOf, say_done
 from corpusfmt.model import Report, Severity, UsageError
+from corpusfmt.options import BOUNDS, FailOn, names, size
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import clipped, plural
 
@@ -112,9 +112,7 @@ def command(
     allow_urls: AllowUrls = None,
     deny_urls: DenyUrls = None,
     scratch_limit: ScratchLimit = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
     log: Log = None,
@@ -131,7 +129,7 @@ def command(
         raise UsageError(f"unknown --langid {clipped(langid)!r}; known: auto, native, fasttext")
     backend = cast("Literal['auto', 'native', 'fasttext']", langid)
     selection = Selection(min_lines, names(languages) or None, names(exclude_languages) or None, allow_urls, deny_urls)
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    limits = limits_of(bounds)
     if check:
         report = run.check(inputs or [], base=base, jobs=jobs, engine=engine, limits=limits, follow_links=follow_links)
         for finding in report.findings:

@@ -7,22 +7,8 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli.inputs import field_names, limits_of
-from corpusfmt.cli.options import (
-    DateField,
-    Engine,
-    FollowLinks,
-    IdField,
-    Jobs,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    RecordSetName,
-    Reports,
-    TextField,
-    Timeout,
-    UrlField,
-)
+from corpusfmt.cli.inputs import limits_of
+from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, Jobs, RecordSetName, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import UsageError
@@ -63,35 +49,28 @@ def command(
     new_format: NewFormat = "auto",
     fail_on: Fail = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     record_set: RecordSetName = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
+    fields: Fields = UNSET,
     on_bad_record: OnBadRecord = BadRecord.STOP,
     max_examples: MaxExamples = 10,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
     follow_links: FollowLinks = False,
 ) -> None:
     """Compare two releases of a corpus, document by document, in any formats."""
-    fields = field_names(locals())
-    from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
     from corpusfmt.comparison import compare
     from corpusfmt.comparison.render import renderer
     from corpusfmt.comparison.result import refused_unknown
+    from corpusfmt.options import names
 
     if "-" in (old, new):
         raise UsageError("compare does not read standard input: write it to a file and pass that file")
     check_destinations(output_format, report, renderer)
     failing = refused_unknown(names(fail_on))
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    limits = limits_of(bounds)
     with shown_stages() as show:
         found = compare(
             old,

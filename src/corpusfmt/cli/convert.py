@@ -10,26 +10,11 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import (
-    ColumnProfile,
-    DateField,
-    Engine,
-    FollowLinks,
-    IdField,
-    Jobs,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    RecordSetName,
-    SourceField,
-    TextField,
-    Timeout,
-    UrlField,
-)
-from corpusfmt.cli.outcome import FailOn, exit_status, resumable
+from corpusfmt.cli.options import UNSET, Bounds, Engine, Finish, FollowLinks, Jobs, Profiled, RecordSetName, ShardOf
+from corpusfmt.cli.outcome import exit_status, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
-from corpusfmt.cli.shards import Finish, ShardOf, say_done
 from corpusfmt.model import Report, UsageError
+from corpusfmt.options import FailOn
 from corpusfmt.wording import plural
 
 
@@ -166,20 +151,12 @@ def command(
     split_attributes: SplitAttributes = None,
     language_attributes: LanguageAttributes = False,
     record_set: RecordSetName = None,
-    columns: ColumnProfile = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
-    source_field: SourceField = None,
+    rows: Profiled = UNSET,
     no_origin: NoOrigin = False,
     part_size: PartSize = None,
     shard_size: ShardSize = None,
     compression: Compression = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
     state: State = None,
@@ -209,13 +186,8 @@ def command(
             split_attributes=split_attributes or (),
             language_attributes=language_attributes,
             record_set=record_set,
-            columns=columns,
-            text_field=text_field,
-            id_field=id_field,
-            url_field=url_field,
-            date_field=date_field,
-            row_language_field=language_field,
-            source_field=source_field,
+            row_language_field=rows.get("language_field"),
+            **{name: field for name, field in rows.items() if name != "language_field"},
             no_origin=no_origin,
             part_bytes=part_size,
             shard_bytes=shard_size,
@@ -227,7 +199,7 @@ def command(
             finish=finish,
             dry_run=dry_run,
             follow_links=follow_links,
-            limits=limits_of(max_expansion, max_total_bytes, timeout),
+            limits=limits_of(bounds),
             progress=show,
         )
     raise SystemExit(_summarised(report, target, shard))

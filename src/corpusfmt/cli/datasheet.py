@@ -7,24 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.inputs import field_names, limits_of
-from corpusfmt.cli.options import (
-    DateField,
-    Engine,
-    FollowLinks,
-    IdField,
-    Jobs,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    RecordSetName,
-    TextField,
-    Timeout,
-    UrlField,
-)
+from corpusfmt.cli.inputs import limits_of
+from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, FormatName, Jobs, RecordSetName
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.cli.show import Corpus, FormatName
+from corpusfmt.cli.show import Corpus
 from corpusfmt.cli.stats import TokenizerFile
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
@@ -64,14 +51,8 @@ def command(
     statistics: Saved = None,
     tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    fields: Fields = UNSET,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
     follow_links: FollowLinks = False,
@@ -95,9 +76,9 @@ def command(
     options: dict[str, Any] = {
         "format": format_name,
         "record_set": record_set,
-        **field_names(locals()),
+        **fields,
         "follow_links": follow_links,
-        "limits": limits_of(max_expansion, max_total_bytes, timeout),
+        "limits": limits_of(bounds),
     }
     with temporary_folder() as scratch:
         listed = scratch / "domains.csv" if eu and statistics is None else None

@@ -9,22 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusfmt.cli.console import mention, warn, write
-from corpusfmt.cli.inputs import field_names, limits_of, settings_of
-from corpusfmt.cli.options import (
-    ColumnProfile,
-    ConfigFile,
-    DateField,
-    FollowLinks,
-    FormatName,
-    IdField,
-    Jobs,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    TextField,
-    Timeout,
-    UrlField,
-)
+from corpusfmt.cli.inputs import limits_of, settings_of
+from corpusfmt.cli.options import UNSET, Bounds, ConfigFile, FollowLinks, FormatName, Jobs, Profiled
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.wording import json_text
@@ -96,17 +82,10 @@ def command(
     croissant: Croissant = None,
     evidence: Evidence = None,
     format_name: FormatName = "auto",
-    columns: ColumnProfile = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
+    rows: Profiled = UNSET,
     config: ConfigFile = None,
     follow_links: FollowLinks = False,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
 ) -> None:
     """Describe a corpus or any folder as Croissant, with sizes and SHA-256 of files, languages, and records."""
@@ -119,7 +98,7 @@ def command(
     outputs = _outputs(output, evidence)
     described = outputs.get("--output")
     settings = settings_of(config, [corpus])
-    limits = limits_of(max_expansion, max_total_bytes, timeout, settings)
+    limits = limits_of(bounds, settings)
     details = settings.describe.under(Details.of(given))
     with shown_progress("describing") as show:
         document, found = described_as(
@@ -128,7 +107,7 @@ def command(
             rai=rai,
             croissant=croissant,
             base=described and described.parent,
-            reading=ReadOptions(columns=columns, **field_names(given)),
+            reading=ReadOptions(**rows),
             format=format_name,
             follow_links=follow_links,
             jobs=jobs,

@@ -6,54 +6,43 @@ from collections import Counter
 from collections.abc import Iterator
 from difflib import unified_diff
 from itertools import takewhile
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from corpusfmt.cli.console import mention, summarise, warn, write
-from corpusfmt.cli.options import ConfigFile, Data, FollowLinks, FormatName, Ignore, Profile, Select
-from corpusfmt.cli.outcome import FINDINGS, FailOn, exit_status, guarded, write_reports
+from corpusfmt.cli.options import UNSET, ConfigFile, Given
+from corpusfmt.cli.outcome import FINDINGS, exit_status, guarded, write_reports
+from corpusfmt.engine.fix import Change, Fixed, Fixing, fixed_at
+from corpusfmt.engine.sharing import Validation
+from corpusfmt.options import FailOn, like, made
 from corpusfmt.wording import plain
-
-if TYPE_CHECKING:
-    from corpusfmt.engine.fix import Change, Fixed
 
 Paths = Annotated[list[str], typer.Argument(metavar="PATH...", help="Descriptions or corpora, local.")]
 Diff = Annotated[bool, typer.Option("--diff", help="Show what would be changed, and change nothing.")]
-Unsafe = Annotated[bool, typer.Option("--unsafe", help="Also make repairs that may change what is said: review them.")]
-To = Annotated[str, typer.Option(metavar="VERSION", help="Bring a Croissant description to this version, like 1.1.")]
 
 
 @guarded
 def command(
     paths: Paths,
     diff: Diff = False,
-    unsafe: Unsafe = False,
-    to: To = "",
-    format_name: FormatName = "auto",
-    profile: Profile = [],  # noqa: B006 - typer needs a value, and nothing here changes it
-    data: Data = False,
-    select: Select = [],  # noqa: B006
-    ignore: Ignore = [],  # noqa: B006
+    given: Annotated[Given, Fixing] = UNSET,
     config: ConfigFile = None,
-    follow_links: FollowLinks = False,
 ) -> None:
     """Repair findings that need no decision by the author; the rest of each file stays as it is."""
-    from corpusfmt.cli.inputs import expanded, judged_by, one_report, settings_of
-    from corpusfmt.engine.fix import fix
-    from corpusfmt.engine.validate import validate
+    from corpusfmt.cli.inputs import expanded, one_report, settings_of, with_settings
+    from corpusfmt.engine.validate import validated
     from corpusfmt.report.saved import Baseline
 
     settings = settings_of(config, paths)
-    follow = follow_links or settings.follow_links
-    judged = {**judged_by(settings, profile, select, ignore), "data": data}
+    asked = made(Fixing, with_settings(settings, given), write=not diff)
     changed, reports = False, []
-    for shown, entry in list(expanded([(path, path) for path in paths], follow_links=follow)):
-        fixed = fix(entry, format=format_name, to=to, unsafe=unsafe, write=not diff, follow_links=follow, **judged)
+    for shown, entry in list(expanded([(path, path) for path in paths], follow_links=asked.follow_links)):
+        fixed = fixed_at(entry, asked)
         changed |= bool(fixed.changes)
         _tell(fixed, shown, diff=diff)
         if not diff:
-            reports.append((shown, validate(entry, format=format_name, **judged)))
+            reports.append((shown, validated(entry, like(Validation, asked, follow_links=False))))
     if diff:
         raise SystemExit(FINDINGS if changed else 0)
     whole = one_report(reports, Baseline())

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import os
 import posixpath
-import re
 import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -22,41 +20,21 @@ from corpusfmt.io.streams import codec_of_content
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
 from corpusfmt.rules import STOPPED
-from corpusfmt.wording import clipped
-
-if TYPE_CHECKING:
-    from corpusfmt.engine.config import Config
-    from corpusfmt.formats import FieldNames
-    from corpusfmt.report.saved import Baseline
-from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from corpusfmt.engine.config import Config
     from corpusfmt.io.limits import Limits
+    from corpusfmt.report.saved import Baseline
 
 
-def limits_of(
-    max_expansion: float | None, max_total_bytes: str | None, timeout: float | None, settings: Config | None = None
-) -> Limits:
+def limits_of(given: Mapping[str, Any], settings: Config | None = None) -> Limits:
     """Return the limits from the options, else the settings, else the defaults. Raises `UsageError`."""
-    from corpusfmt.io.limits import AWAITING, MAX_EXPANSION, Limits
+    from corpusfmt.io.limits import AWAITING, Limits
+    from corpusfmt.options import made
 
-    if settings is not None:
-        max_expansion = settings.max_expansion if max_expansion is None else max_expansion
-        max_total_bytes = settings.max_total_bytes if max_total_bytes is None else max_total_bytes
-        timeout = settings.timeout if timeout is None else timeout
-    # Comparisons with NaN are false.
-    if max_expansion is not None and not 1 <= max_expansion < math.inf:
-        raise UsageError(f"--max-expansion is {max_expansion:g}, expected a finite ratio of at least 1")
-    if timeout is not None and not 0 < timeout < math.inf:
-        raise UsageError(f"--timeout is {timeout:g}, expected a finite number of seconds above 0")
-    found = Limits(
-        MAX_EXPANSION if max_expansion is None else max_expansion,
-        None if max_total_bytes is None else size(max_total_bytes),
-        timeout,
-    )
-    AWAITING.set(found.begun())
-    return found
+    limits = made(Limits, {**({} if settings is None else settings.options()), **given})
+    AWAITING.set(limits.begun())
+    return limits
 
 
 #: The value of `--config` for no settings at all.
@@ -96,29 +74,6 @@ def expanded(given: Sequence[tuple[str, str]], *, follow_links: bool) -> Iterato
         for entry in matching(path, follow_links=follow_links):
             name = printable(without_query(entry.url if several else shown)).rstrip("/")
             yield f"{name}/" if entry.kind == "directory" else name, entry
-
-
-def field_names(given: Mapping[str, Any]) -> FieldNames:
-    """Return the names of fields among the options of a command."""
-    from corpusfmt.formats import FieldNames
-
-    return cast("FieldNames", {name: given[name] for name in FieldNames.__annotations__ if given.get(name) is not None})
-
-
-def maps_of(given: Sequence[str]) -> dict[str, str]:
-    """Return the local copies named by options, by id. Raises `UsageError`."""
-    found: dict[str, str] = {}
-    for each in given:
-        # An id may be a URL with `=`: the path is the last part, unless only the whole rest exists.
-        places = [index for index, character in enumerate(each) if character == "="]
-        chosen = next((index for index in places if os.path.lexists(each[index + 1 :])), places[-1] if places else 0)
-        name, path = each[:chosen], each[chosen + 1 :]
-        if not name or not path:
-            raise UsageError(f"--map is {clipped(each)!r}, expected ID=PATH")
-        if name in found:
-            raise UsageError(f"--map names {clipped(name)!r} twice: name it once")
-        found[name] = path
-    return found
 
 
 def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Report:
@@ -202,37 +157,6 @@ def _join(root: str, path: str) -> str:
     return posixpath.normpath(joined) if path.startswith("../") else joined
 
 
-_MOST_DIGITS = 20
-
-
-def sample_size(text: str | None) -> float | None:
-    """Return a number of documents from `1000`, or a share from `1%` or `0.01`, as `validate` takes them."""
-    if text is None:
-        return None
-    if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS and int(text):
-        return int(text)
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1:
-        raise UsageError(f"--sample is {clipped(text)!r}, expected a number of documents, or a share like 1% or 0.01")
-    return value
-
-
-_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
-_SIZE = r"(?i)(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
-
-
-def size(text: str) -> int:
-    """Return bytes from `500MB`, `1.5 GB` or `2GiB`."""
-    match = re.fullmatch(_SIZE, text.strip())
-    found = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
-    if not 1 <= found < math.inf:
-        raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")
-    return int(found)
-
-
 def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
     """Return the settings of `--config`, or those found in the working directory and its parents, which are named."""
     from corpusfmt.engine.config import Config, find_config, load_config, opens_no_more
@@ -257,18 +181,6 @@ def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
     return settings
 
 
-def judged_by(
-    settings: Config, profiles: Sequence[str], select: Sequence[str], ignore: Sequence[str]
-) -> dict[str, Any]:
-    """Return the arguments of `validate` on what is reported, from the settings and the options."""
-    return {
-        "profile": list(profiles or settings.profiles),
-        "select": list(names(select) or settings.select),
-        "ignore": [*names(ignore), *settings.ignore],
-        "overrides": list(settings.overrides),
-    }
-
-
-def names(values: Sequence[str]) -> tuple[str, ...]:
-    """Return the values of a repeatable option, each of which may be a comma-separated list."""
-    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+def with_settings(settings: Config, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a command where they are given, else those of the settings; both name rules to ignore."""
+    return {**settings.options(), **given, "ignore": [*given.get("ignore", ()), *settings.ignore]}

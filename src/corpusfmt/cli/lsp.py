@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Annotated
 
-from corpusfmt.cli.options import ConfigFile, Ignore, Profile, Select
+from corpusfmt.cli.options import UNSET, ConfigFile, Given
 from corpusfmt.cli.outcome import guarded
+from corpusfmt.engine.sharing import Judging
 from corpusfmt.model import UsageError
+from corpusfmt.options import made
 
 
 @guarded
-def command(
-    profile: Profile = [],  # noqa: B006 - typer needs a value, and nothing here changes it
-    select: Select = [],  # noqa: B006
-    ignore: Ignore = [],  # noqa: B006
-    config: ConfigFile = None,
-) -> None:
+def command(given: Annotated[Given, Judging] = UNSET, config: ConfigFile = None) -> None:
     """Serve an editor: findings while typing, hover, completion and repairs, over standard input and output."""
-    from corpusfmt.cli.inputs import judged_by, settings_of
+    from corpusfmt.cli.inputs import settings_of, with_settings
 
     try:
         from corpusfmt.lsp.server import serve
@@ -28,8 +25,8 @@ def command(
         raise UsageError("the language server needs a package: run `pip install 'corpusfmt[lsp]'`") from error
 
     @cache
-    def judged(*folder: str) -> dict[str, Any]:
+    def judged(*folder: str) -> Judging:
         """Return how texts in a folder are judged."""
-        return judged_by(settings_of(config, folder), profile, select, ignore)
+        return made(Judging, with_settings(settings_of(config, folder), given))
 
     serve(judged)

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from types import ModuleType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from msgspec import Struct
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.outcome import FailOn, Show
+from corpusfmt.cli.outcome import Show
+from corpusfmt.io.limits import Limits
+from corpusfmt.options import BOUNDS, Named, RowFields, Rows, options_of
 
-BOUNDS = "Bounds"
+#: Options that are given, by name: those of a class in `corpusfmt.options.options_of`.
+Given = Mapping[str, Any]
+UNSET: Given = {}
+Fields = Annotated[Given, RowFields]
+Profiled = Annotated[Given, Rows]
+Bounds = Annotated[Given, Limits]
 
 ConfigFile = Annotated[
     str | None,
@@ -23,19 +36,14 @@ FollowLinks = Annotated[
     bool,
     typer.Option(
         "--follow-links",
-        "--follow-redirects",
         help="Follow links that lead out of the input, and redirections of a web server to others.",
     ),
 ]
-FollowRedirects = Annotated[
-    bool, typer.Option("--follow-redirects", help="Follow redirections of a web server to others.")
-]
-ColumnProfile = Annotated[
-    str | None,
+FollowRedirects = Annotated[bool, typer.Option("--follow-links", help="Follow redirections of a web server to others.")]
+FormatName = Annotated[
+    str,
     typer.Option(
-        "--columns",
-        metavar="NAME|FILE",
-        help="JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
+        "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
     ),
 ]
 RecordSetName = Annotated[
@@ -44,49 +52,12 @@ RecordSetName = Annotated[
         "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a text field)."
     ),
 ]
-TextField = Annotated[
-    str | None,
-    typer.Option(
-        "--text-field",
-        help="JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
-    ),
-]
-IdField = Annotated[
-    str | None,
-    typer.Option(
-        "--id-field",
-        help="JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
-        "else ids are generated).",
-    ),
-]
-UrlField = Annotated[
-    str | None, typer.Option("--url-field", help="JSON Lines, Parquet: the field with the address, for `metadata.url`.")
-]
-DateField = Annotated[
-    str | None,
-    typer.Option("--date-field", help="JSON Lines, Parquet: the field with the date of creation, for `created`."),
-]
-LanguageField = Annotated[
-    str | None,
-    typer.Option("--language-field", help="JSON Lines, Parquet: the field with the language, for `metadata.language`."),
-]
-SourceField = Annotated[
-    str | None, typer.Option("--source-field", help="JSON Lines, Parquet: the field with the source, for `source`.")
-]
 Maps = Annotated[
     list[str],
     typer.Option(
         "--map",
         metavar="ID=PATH",
         help="Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
-    ),
-]
-MaxExpansion = Annotated[
-    float | None,
-    typer.Option(
-        metavar="RATIO",
-        help="Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
-        rich_help_panel=BOUNDS,
     ),
 ]
 MaxTotalBytes = Annotated[
@@ -112,55 +83,6 @@ Reports = Annotated[
 Paths = Annotated[
     list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` reads standard input.")
 ]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
-        autocompletion=completion.format_names,
-    ),
-]
-Profile = Annotated[
-    list[str],
-    typer.Option(
-        metavar="NAME|FILE",
-        help="standard (default), strict, common-crawl, hub, letter, neurips-2026, or a TOML file; repeatable.",
-        autocompletion=completion.profiles,
-    ),
-]
-Data = Annotated[bool, typer.Option("--data/--no-data", help="Also check the data that a Croissant description names.")]
-Dedup = Annotated[bool, typer.Option("--dedup", help="Report repeated lines: the corpus is declared deduplicated.")]
-Select = Annotated[
-    list[str],
-    typer.Option(
-        help="Report only these rules: codes, prefixes or slugs, comma-separated.", autocompletion=completion.rules
-    ),
-]
-Ignore = Annotated[list[str], typer.Option(help="Do not report these rules.", autocompletion=completion.rules)]
-Baseline = Annotated[
-    str | None, typer.Option(metavar="FILE", help="A saved JSON report: report only problems that it does not count.")
-]
-Fail = Annotated[FailOn | None, typer.Option("--fail-on", help="Least severity for exit status 1 (default: error).")]
-Sample = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE", help="Check only so many documents, or a share of the shards, like 1%, and say which."
-    ),
-]
-Seed = Annotated[
-    int | None, typer.Option(metavar="S", min=0, help="Choose the --sample by S (default: the same each time).")
-]
-RequireComplete = Annotated[bool, typer.Option("--require-complete", help="Exit 3 if anything was not checked.")]
-FailFast = Annotated[
-    bool, typer.Option("--fail-fast", help="Stop at the first error, and report what was not checked.")
-]
-MaxPerRule = Annotated[int, typer.Option(min=1, help="Most findings to keep per rule and file; counts stay exact.")]
-MaxLineBytes = Annotated[
-    int | None, typer.Option(min=1, help="Longest line; longer lines are reported and skipped (default: 32 MiB).")
-]
-Blocklist = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Dolma: ids, or source<TAB>id, that a release must not contain.")
-]
 CacheOption = Annotated[
     bool | None,
     typer.Option(
@@ -179,7 +101,7 @@ MaxFindings = Annotated[
     int, typer.Option(min=0, help="Most findings to show as text and annotations, worst first; the rest are counted.")
 ]
 ShowOption = Annotated[Show, typer.Option("--show", help="Least severity to show as text and annotations.")]
-ShardOf = Annotated[
+ShardOfReport = Annotated[
     str | None,
     typer.Option(
         "--shard",
@@ -187,3 +109,70 @@ ShardOf = Annotated[
         help="Check a share of the shards, like 1/8, and write it with --report part=FILE, for `corpusfmt report merge`.",
     ),
 ]
+ShardOf = Annotated[
+    str | None,
+    typer.Option(
+        "--shard",
+        metavar="I/N",
+        help="Read only every N-th input, like 1/8; other processes read the others.",
+        rich_help_panel="Shards",
+    ),
+]
+Finish = Annotated[
+    bool, typer.Option("--finish", help="Do what is left once all shards have ended.", rich_help_panel="Shards")
+]
+
+
+def declared(function: Callable[..., None], module: ModuleType) -> Callable[..., None]:
+    """Return a command as typer reads it: an argument that is `Given` options becomes one argument for each of them."""
+    hints = get_type_hints(function, vars(module), {"options": sys.modules[__name__]}, include_extras=True)
+    groups = {name: options_of(kind) for name, hint in hints.items() for kind in get_args(hint)[1:] if _is_group(kind)}
+    parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    for name, parameter in inspect.signature(function).parameters.items():
+        if name in groups:
+            parameters += [_parameter(option, named) for option, named in groups[name].items()]
+        else:
+            parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
+
+    @wraps(function)
+    def run(context: Any, **values: Any) -> None:
+        for name, options in groups.items():
+            typed = {option: values.pop(option) for option in options}
+            values[name] = {option: value for option, value in typed.items() if _is_given(context, option)}
+        function(**values)
+
+    vars(run)["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Struct)
+
+
+def _is_given(context: Any, name: str) -> bool:
+    return bool(context.get_parameter_source(name).name != "DEFAULT")
+
+
+def _parameter(name: str, named: Named) -> inspect.Parameter:
+    """Return an option as an argument of a function."""
+    option, kind, default = named.option, named.kind, named.default
+    if option.parse is not None:  # which says what is typed
+        kind = next(iter(get_type_hints(option.parse).values()))
+    kinds = get_args(kind) or (kind,)
+    if get_origin(kind) in _SEVERAL or any(get_origin(each) in _SEVERAL for each in kinds):
+        kind, default = list[str], []
+    elif type(None) in get_args(named.kind):
+        kind, default = next(each for each in kinds if each is not type(None)) | None, None
+    shown = typer.Option(
+        option.flag or f"--{name.replace('_', '-')}",
+        help=option.help,
+        metavar=option.metavar,
+        min=option.least,
+        autocompletion=getattr(completion, option.completion) if option.completion else None,
+        rich_help_panel=option.panel,
+    )
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown])
+
+
+_SEVERAL = (list, Sequence, Mapping)

@@ -24,6 +24,7 @@ from corpusfmt.cli.console import (
     is_verbose,
     leave_unread,
     links_are_shown,
+    summarise,
     warn,
     write,
 )
@@ -40,24 +41,17 @@ from corpusfmt.model import (
     Verdict,
     full_disk,
 )
+from corpusfmt.options import FailOn
 from corpusfmt.report.text import stated
 from corpusfmt.report.view import DEFAULT_VIEW, View
 from corpusfmt.rules import NOT_JUDGED
-from corpusfmt.wording import clipped, clipped_message, masked
+from corpusfmt.wording import clipped, clipped_message, masked, plural
 
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _AGAIN_SECONDS = 0.05
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class FailOn(StrEnum):
-    """The least severity of a finding that makes a run fail."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NEVER = "never"
 
 
 class Show(StrEnum):
@@ -280,3 +274,14 @@ def check_destinations(output_format: str, destinations: Sequence[str], renderer
             output_at(path, "--report")
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         renderer(name)
+
+
+def say_done(report: Report, shard: str | None) -> None:
+    """Print what a shard has done, or that nothing was left to do."""
+    done = report.results.get("shard")
+    who = "" if shard is None else f"shard {shard}: "
+    if done is None:
+        summarise(f"{who}nothing to do, the run is finished")
+    else:
+        tasks = f"{plural(done['tasks'], 'task')} done"
+        summarise(f"{who}{tasks}; once all shards have ended, run the same command with --finish instead of --shard")

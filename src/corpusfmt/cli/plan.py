@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from corpusfmt.cli.console import say, write
-from corpusfmt.cli.inputs import size
 from corpusfmt.cli.options import FollowLinks
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import UsageError
+from corpusfmt.options import size
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import plural
 

@@ -11,9 +11,10 @@ import typer
 
 from corpusfmt.cli.console import warn
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import FollowLinks, Maps, MaxExpansion, MaxTotalBytes, Timeout
-from corpusfmt.cli.outcome import FailOn, exit_status, guarded
+from corpusfmt.cli.options import UNSET, Bounds, FollowLinks, Maps
+from corpusfmt.cli.outcome import exit_status, guarded
 from corpusfmt.model import UsageError
+from corpusfmt.options import FailOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,21 +69,19 @@ def command(
     table: As = Table.JSONL,
     output: Output = None,
     maps: Maps = [],  # noqa: B006
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     follow_links: FollowLinks = False,
 ) -> None:
     """Print the records of a Croissant description. Findings go to standard error."""
-    from corpusfmt.cli.inputs import maps_of, names
     from corpusfmt.formats.general import LINK_OUTSIDE_ROOT
     from corpusfmt.io.limits import limited
     from corpusfmt.model import Coverage, Report, Tally
+    from corpusfmt.options import maps_of, names
     from corpusfmt.recordsets import records
     from corpusfmt.report.text import concise
 
     tally, coverage = Tally(), Coverage(shards_total=1, shards_seen=1)
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    limits = limits_of(bounds)
     with limited(limits.begun().of_read_files):
         found = records(
             path,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from corpusfmt.cli.commands import Group, PrintingCommand
 from corpusfmt.cli.console import write
 from corpusfmt.cli.options import Engine, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
-from corpusfmt.cli.outcome import FINDINGS, FailOn, Show, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.outcome import FINDINGS, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
 from corpusfmt.report.view import View
 
@@ -47,11 +47,11 @@ def merge(
 
     check_outputs(output_format, report)
     found = parts_at(parts, CHECKS)
-    asked = replace(found.asked, paths=paths or found.asked.paths)
-    whole = checked(asked, jobs, engine, found)
+    asked = replace(found.asked, paths=paths or found.asked.paths, jobs=jobs, engine=engine)
+    whole = checked(asked, found)
     whole.started = found.started
     write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
-    raise SystemExit(exit_status(whole, FailOn(asked.fail_on), require_complete=asked.require_complete))
+    raise SystemExit(exit_status(whole, asked.fail_on, require_complete=asked.require_complete))
 
 
 @app.command("render", cls=PrintingCommand)

@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from corpusfmt.cli import completion
 from corpusfmt.cli.console import summarise
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import Engine, Jobs, MaxExpansion, MaxTotalBytes, Timeout
+from corpusfmt.cli.options import UNSET, Bounds, Engine, FormatName, Jobs
 from corpusfmt.cli.outcome import explain, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.wording import plural
@@ -35,12 +34,6 @@ TrustConfig = Annotated[
         help="The trust configuration of an instance of sigstore (default: the public one).",
     ),
 ]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format", help="auto, or a format as `corpusfmt formats` lists it.", autocompletion=completion.format_names
-    ),
-]
 Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
 
@@ -52,9 +45,7 @@ def command(
     trust_config: TrustConfig = None,
     format_name: FormatName = "auto",
     profile: Profile = "standard",
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
 ) -> None:
@@ -62,7 +53,7 @@ def command(
     from corpusfmt.release.seal import seal
     from corpusfmt.report.text import human_size, verdict_line
 
-    limits = limits_of(max_expansion, max_total_bytes, timeout)
+    limits = limits_of(bounds)
     with shown_progress("sealing") as show:
         report = seal(
             corpus,

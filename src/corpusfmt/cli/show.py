@@ -13,20 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from corpusfmt.cli import completion
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
-from corpusfmt.cli.inputs import field_names, limits_of
-from corpusfmt.cli.options import (
-    DateField,
-    FollowLinks,
-    IdField,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    TextField,
-    Timeout,
-    UrlField,
-)
+from corpusfmt.cli.inputs import limits_of
+from corpusfmt.cli.options import UNSET, Bounds, Fields, FollowLinks, FormatName
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, UsageError
@@ -52,12 +41,6 @@ What = Annotated[
     str | None,
     typer.Argument(metavar="[ID|PATH:LINE]", help="The id of a document, or a location as a finding states it."),
 ]
-FormatName = Annotated[
-    str,
-    typer.Option(
-        "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
-    ),
-]
 Languages = Annotated[list[str], typer.Option("--language", metavar="CODE", help="Only this language; repeatable.")]
 Sources = Annotated[list[str], typer.Option("--source", metavar="NAME", help="Only this source; repeatable.")]
 Number = Annotated[int, typer.Option("-n", "--number", min=1, metavar="N", help="Most documents to show.")]
@@ -81,18 +64,11 @@ def command(
     seed: Seed = 0,
     grep: Grep = None,
     output_format: OutputFormat = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    fields: Fields = UNSET,
+    bounds: Bounds = UNSET,
     follow_links: FollowLinks = False,
 ) -> None:
     """Show documents of a corpus: the first ones, a random choice, or the one with an id or at a location."""
-    fields = field_names(locals())
     from corpusfmt.reading import chosen, read
 
     if what is not None and (at_random or grep is not None):
@@ -106,7 +82,7 @@ def command(
         sources=source,
         on_error=lambda finding: codes.add(finding.code),
         follow_links=follow_links,
-        limits=limits_of(max_expansion, max_total_bytes, timeout),
+        limits=limits_of(bounds),
         **fields,
     )
     found: Sequence[Document | Excerpt]

@@ -9,25 +9,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from corpusfmt.cli.console import say
-from corpusfmt.cli.inputs import field_names, limits_of
-from corpusfmt.cli.options import (
-    DateField,
-    Engine,
-    FollowLinks,
-    IdField,
-    Jobs,
-    LanguageField,
-    MaxExpansion,
-    MaxTotalBytes,
-    RecordSetName,
-    Reports,
-    TextField,
-    Timeout,
-    UrlField,
-)
+from corpusfmt.cli.inputs import limits_of
+from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, FormatName, Jobs, RecordSetName, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.cli.show import FormatName
 from corpusfmt.model import UsageError
 from corpusfmt.wording import plural
 
@@ -86,26 +71,19 @@ def command(
     domains: Domains = None,
     tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
-    text_field: TextField = None,
-    id_field: IdField = None,
-    url_field: UrlField = None,
-    date_field: DateField = None,
-    language_field: LanguageField = None,
+    fields: Fields = UNSET,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     card: Card = None,
-    max_expansion: MaxExpansion = None,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
     follow_links: FollowLinks = False,
     shard: ShardOf = None,
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
-    fields = field_names(locals())
-    from corpusfmt.cli.inputs import names
     from corpusfmt.cli.outcome import check_destinations, write_outputs
+    from corpusfmt.options import names
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, stats
 
@@ -128,7 +106,7 @@ def command(
                 jobs=jobs,
                 engine=engine,
                 follow_links=follow_links,
-                limits=limits_of(max_expansion, max_total_bytes, timeout),
+                limits=limits_of(bounds),
                 progress=show,
                 part=part,
                 **fields,

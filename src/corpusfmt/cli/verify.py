@@ -9,10 +9,11 @@ import typer
 from corpusfmt.cli.console import mention, say
 from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import FollowRedirects, MaxTotalBytes, OutputFormat, Reports, Timeout
-from corpusfmt.cli.outcome import FailOn, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.seal import TrustConfig
 from corpusfmt.model import Report
+from corpusfmt.options import FailOn
 from corpusfmt.wording import plural
 
 Release = Annotated[str, typer.Argument(metavar="DIR|URL", help="The folder of a release, here or in a store.")]
@@ -58,7 +59,7 @@ def command(
     from corpusfmt.report import FOR_TERMINALS
 
     check_outputs(output_format, report)
-    limits = limits_of(None, max_total_bytes, timeout)
+    limits = limits_of({"max_total_bytes": max_total_bytes, "timeout": timeout})
     with shown_progress("verifying") as show:
         found = verify(
             release,

@@ -145,7 +145,7 @@ def compare(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.comparison.reading")
     with limited(limits) as planned:
-        reading = ReadOptions(record_set, **fields)
+        reading = ReadOptions(record_set=record_set, **fields)
         before = _side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
         after = _side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
     if reading != ReadOptions() and before.reading == after.reading == ReadOptions():

@@ -108,8 +108,18 @@ def convert(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.conversion.stages")
     entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
-    fields = (text_field, id_field, url_field, date_field, row_language_field, source_field)
-    reading = ReadOptions(record_set, placed_columns(engine, columns), *fields, source_name, no_origin)
+    reading = ReadOptions(
+        record_set=record_set,
+        columns=placed_columns(engine, columns),
+        text_field=text_field,
+        id_field=id_field,
+        url_field=url_field,
+        date_field=date_field,
+        language_field=row_language_field,
+        source_field=source_field,
+        source=source_name,
+        no_origin=no_origin,
+    )
     way = way_between(entry, source_format, to, reading)
     asked = Options(
         on_loss,

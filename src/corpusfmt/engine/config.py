@@ -10,7 +10,7 @@ from contextlib import suppress
 from glob import has_magic
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from corpusfmt.io.paths import is_ours, is_pattern, is_remote, local_path
 from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
+from corpusfmt.options import FailOn
 from corpusfmt.profiles import names_a_file
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
@@ -143,6 +144,17 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     def profiles(self) -> tuple[str, ...]:
         """The names and files of the profiles (default: `standard`)."""
         return ((self.profile,) if isinstance(self.profile, str) else self.profile) or ("standard",)
+
+    def options(self) -> dict[str, Any]:
+        """Return what the settings say, as options of commands."""
+        names = ("select", "ignore", "follow_links", "max_expansion", "max_total_bytes", "timeout")
+        given = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.fail_on is not None:
+            if self.fail_on not in set(FailOn):
+                wrong, known = clipped(self.fail_on), ", ".join(FailOn)
+                raise UsageError(f"configuration: fail-on is {wrong!r}, expected one of {known}")
+            given["fail_on"] = FailOn(self.fail_on)
+        return {"profile": list(self.profiles), "overrides": self.overrides, **given}
 
     @property
     def overrides(self) -> tuple[Override, ...]:

@@ -1,25 +1,25 @@
 """Internal: Repair findings: edits of descriptions, kept in memory until all are known, then published."""
 
-from __future__ import annotations
-
 import os
 import stat
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from corpusfmt.engine.validate import Profiles, check_shard, grading
+from corpusfmt.engine.sharing import Data, FollowLinks, FormatOption, Judging
+from corpusfmt.engine.validate import check_shard, grading
 from corpusfmt.formats import CheckOptions, Format, Mend, Shard, detect, named_format, refuse_barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Changed, Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Finding, Incomplete, UsageError
-from corpusfmt.rules import Override
+from corpusfmt.options import Option, takes_options
 
 # A repair may reveal another fault; no chain of them is this long.
 _MOST_ROUNDS = 50
@@ -56,21 +56,20 @@ class Fixed(Struct):
     sealed: Sequence[str] = ()
 
 
-def fix(
-    path: str | Path | Entry,
-    *,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    to: str = "",
-    profile: Profiles = "standard",
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    overrides: Sequence[Override] = (),
-    data: bool = False,
-    unsafe: bool = False,
-    write: bool = True,
-    follow_links: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-) -> Fixed:
+class Fixing(Judging, frozen=True, kw_only=True):
+    """What is fixed, and how: the options of `fix`. `write` False changes nothing."""
+
+    format: FormatOption = "auto"
+    to: Annotated[str, Option("Bring a Croissant description to this version, like 1.1.", metavar="VERSION")] = ""
+    data: Data = False
+    unsafe: Annotated[bool, Option("Also make repairs that may change what is said: review them.")] = False
+    write: bool = True
+    follow_links: FollowLinks = False
+    limits: Limits = DEFAULT_LIMITS
+
+
+@takes_options(Fixing)
+def fix(path: str | Path | Entry, asked: Fixing) -> Fixed:
     """Repair what a check of a path finds and can be repaired; say what was changed.
 
     `unsafe` also makes repairs that may change what is said, and so need a review; `to` is a newer version of the format, to
@@ -79,32 +78,37 @@ def fix(
 
     Raises `UsageError` for a missing or remote path and wrong options, `BadInput` for what cannot be read.
     """
-    entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
+    return fixed_at(path, asked)
+
+
+def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
+    """Fix what is at a path."""
+    entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=asked.follow_links)
     if entry.is_remote:
         raise UsageError(f"{entry.shown} is remote: copy it, and fix the copy")
     options = CheckOptions(
-        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
-        data=data,
+        grading=grading(asked),
+        data=asked.data,
         fixing=True,
         max_per_rule=_MOST_FINDINGS,
-        limits=limits.begun(),
+        limits=asked.limits.begun(),
     )
     refuse_barred(entry)
     meter = Meter(options.limits)
     with within(meter), temporary_folder() as scratch:
-        fmt, version = _format(entry, format, to)
+        fmt, version = _format(entry, asked.format, asked.to)
         plan = fmt.plan(entry, replace(options, version=version, scratch=scratch))
         plan.refuse_unread()
         options = replace(options, version=version or plan.version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter())
         mends = []
         for shard in plan.shards if fmt.offers_edits else ():
-            mended = _mended(fmt, shard, options, fixed, unsafe=unsafe)
+            mended = _mended(fmt, shard, options, fixed, unsafe=asked.unsafe)
             for role, changed in mended.files.items():
                 if isinstance(changed, Changed) and changed is not shard.files[role]:
                     mends.append(Mend(shard.files[role], changed.content))
         if fmt.mends is not None:
-            mends += _taken(fmt, fmt.mends(entry, options), options, fixed, unsafe=unsafe)
+            mends += _taken(fmt, fmt.mends(entry, options), options, fixed, unsafe=asked.unsafe)
     for mend in mends:
         is_held = mend.content is not None or mend.entry.size <= _MOST_HELD_BYTES
         before = None if mend.is_new or mend.to or mend.pieces else _content(mend.entry) if is_held else b""
@@ -112,7 +116,7 @@ def fix(
         fixed.changes.append(Change(mend.entry.path, before, mend.content, path, mend.note))
     if fmt.mends is not None and mends and entry.kind == "directory":
         fixed.sealed = [name for name in _SEALS if (seal := entry.child(name)) is not None and seal.kind == "file"]
-    if write:
+    if asked.write:
         for mend in mends:
             _apply(mend)
     return fixed

@@ -2,50 +2,137 @@
 they did (`engine.parts`, which ordinary runs do not import).
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.formats import FieldNames, Shard
+from corpusfmt.engine.progress import Progress
+from corpusfmt.formats import Shard
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
+from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Json
-from corpusfmt.report.saved import Code
+from corpusfmt.options import FailOn, File, Option, Rows, maps_of, names, sample_size
+from corpusfmt.report.saved import Baseline, Code
 from corpusfmt.rules import Override
 
 R = TypeVar("R")
 
 
-class Asked(Struct, frozen=True):
-    """What a run checks, and how: the options of `corpusfmt validate` that all parts of a run have in common."""
+if TYPE_CHECKING:
+    Profiles = str | Path | Sequence[str | Path]
+    Known = Baseline | str | Path
+else:  # what msgspec reads from the head of a part
+    Profiles = list[str]
+    Known = str
+
+#: What chooses the shards of a sample, unless something else is asked for.
+SEED = 20181112
+
+
+FormatOption = Annotated[
+    str,
+    Option(
+        "auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
+        completion="format_names",
+    ),
+]
+Profile = Annotated[
+    Profiles,
+    Option(
+        "standard (default), strict, common-crawl, hub, letter, neurips-2026, or a TOML file; repeatable.",
+        metavar="NAME|FILE",
+        completion="profiles",
+    ),
+]
+Data = Annotated[bool, Option("Also check the data that a Croissant description names.", flag="--data/--no-data")]
+Select = Annotated[
+    Sequence[str],
+    Option("Report only these rules: codes, prefixes or slugs, comma-separated.", parse=names, completion="rules"),
+]
+Ignore = Annotated[Sequence[str], Option("Do not report these rules.", parse=names, completion="rules")]
+FollowLinks = Annotated[
+    bool,
+    Option(
+        "Follow links that lead out of the input, and redirections of a web server to others.",
+        flag="--follow-links",
+    ),
+]
+
+
+def profiles_of(named: Profiles) -> Sequence[str | Path]:
+    """Return the profiles, of which one may be named alone."""
+    return [named] if isinstance(named, str | Path) else named
+
+
+class Judging(Struct, frozen=True, kw_only=True):
+    """By which rules something is judged."""
+
+    profile: Profile = "standard"
+    select: Select = ()
+    ignore: Ignore = ()
+    overrides: Sequence[Override] = ()
+
+
+class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
+    """How something is validated: the options of `corpusfmt validate` and of `validate`."""
+
+    format: FormatOption = "auto"
+    profile: Profile = "standard"
+    data: Data = False
+    dedup: Annotated[bool, Option("Report repeated lines: the corpus is declared deduplicated.")] = False
+    select: Select = ()
+    ignore: Ignore = ()
+    overrides: Sequence[Override] = ()
+    baseline: Annotated[
+        Known | None, Option("A saved JSON report: report only problems that it does not count.", metavar="FILE")
+    ] = None
+    jobs: Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)] = 1
+    engine: Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")] = (
+        None
+    )
+    sample: Annotated[
+        float | None,
+        Option(
+            "Check only so many documents, or a share of the shards, like 1%, and say which.",
+            metavar="N|SHARE",
+            parse=sample_size,
+        ),
+    ] = None
+    seed: Annotated[int, Option("Choose the --sample by S.", metavar="S", least=0)] = SEED
+    maps: Annotated[
+        Mapping[str, File],
+        Option(
+            "Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
+            flag="--map",
+            metavar="ID=PATH",
+            parse=maps_of,
+        ),
+    ] = {}
+    follow_links: FollowLinks = False
+    fail_fast: Annotated[bool, Option("Stop at the first error, and report what was not checked.")] = False
+    max_per_rule: Annotated[int, Option("Most findings to keep per rule and file; counts stay exact.", least=1)] = 10
+    max_line_bytes: Annotated[int, Option("Longest line; longer lines are reported and skipped.", least=1)] = (
+        MAX_LINE_BYTES
+    )
+    limits: Limits = DEFAULT_LIMITS
+    blocklist: Annotated[
+        File | None,
+        Option("Dolma: ids, or source<TAB>id, that a release must not contain.", metavar="FILE"),
+    ] = None
+    progress: Callable[[Progress], None] | None = None
+
+
+class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
+    """The options of a run of the command line, its paths, and `known` from the baseline: the head of each part of it."""
 
     paths: list[str]
-    format: str = "auto"
-    profile: list[str] = []
-    data: bool = False
-    dedup: bool = False
-    columns: str | None = None
-    fields: FieldNames = {}
-    select: list[str] = []
-    ignore: list[str] = []
-    overrides: list[Override] = []
-    baseline: str = ""
-    known: list[tuple[Code, str, int]] = []
-    fail_on: str = "error"
-    require_complete: bool = False
-    sample: float | None = None
-    seed: int = 0
-    maps: dict[str, str] = {}
-    follow_links: bool = False
-    max_per_rule: int = 10
-    max_line_bytes: int | None = None
-    limits: Limits = DEFAULT_LIMITS
-    blocklist: str | None = None
+    known: Sequence[tuple[Code, str, int]] = ()
+    fail_on: Annotated[FailOn, Option("Least severity for exit status 1.")] = FailOn.ERROR
+    require_complete: Annotated[bool, Option("Exit 3 if anything was not checked.")] = False
 
 
 class Work(Struct, frozen=True):

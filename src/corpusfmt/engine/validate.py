@@ -9,18 +9,17 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
-from corpusfmt.engine.progress import Progress, ShardProgress
+from corpusfmt.engine.progress import ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
-from corpusfmt.engine.sharing import WHOLE, Whole, Work
+from corpusfmt.engine.sharing import WHOLE, Judging, Validation, Whole, Work, profiles_of
 from corpusfmt.formats import (
     CheckOptions,
-    FieldNames,
     Format,
     Plan,
     ReadOptions,
@@ -37,9 +36,8 @@ from corpusfmt.formats.columns import format_of_reading
 from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, within_limits
 from corpusfmt.formats.whole import judge_equal_files, judge_numbers
 from corpusfmt.hub.rules import RULES as HUB_RULES
-from corpusfmt.io.limits import DEFAULT_LIMITS, LimitReached, Limits, Meter, within
-from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of, printable
+from corpusfmt.io.limits import LimitReached, Meter, within
+from corpusfmt.io.paths import Entry, copies, entry_of, printable
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
 from corpusfmt.io.temporary import temporary_folder
@@ -59,9 +57,10 @@ from corpusfmt.model import (
     Tally,
     UsageError,
 )
+from corpusfmt.options import like, takes_options
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
-from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, Override, selects
+from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, selects
 from corpusfmt.wording import plural, unknown
 
 if TYPE_CHECKING:
@@ -134,24 +133,14 @@ def _of_documents(fmt: Format, shards: Sequence[Shard], wanted: int, seed: int) 
     return Sample([shard for shard in chosen if counts[shard.index]], seed, counts)
 
 
-#: What chooses the shards of a sample, unless something else is asked for.
-SEED = 20181112
 # Most shards of a sample that a report lists.
 _MOST_LISTED = 10_000
-#: A profile by its name or file, or several.
-Profiles = str | Path | Sequence[str | Path]
 
 
-def grading(
-    *,
-    profile: Profiles = "standard",
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    overrides: Sequence[Override] = (),
-) -> Grading:
+def grading(asked: Judging | Validation) -> Grading:
     """Return the caller's grading. Raises `UsageError` for an unknown profile or rule."""
-    named = [profile] if isinstance(profile, str | Path) else profile
-    profiles = tuple(map(load_profile, dict.fromkeys(named)))
+    select, ignore, overrides = asked.select, asked.ignore, asked.overrides
+    profiles = tuple(map(load_profile, dict.fromkeys(profiles_of(asked.profile))))
     own = [grade.rules for each in profiles if each.name not in profile_names() for grade in each.grades]
     named_rules = [*own, *(override.rules for override in overrides)]
     selectors = (*select, *ignore, *(code for rules in named_rules for code in rules))
@@ -173,80 +162,46 @@ class Examined(Struct, frozen=True):
     release: Release | None = None
 
 
-def validate(
-    path: str | Path | Entry,
-    *,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    profile: Profiles = "standard",
-    data: bool = False,
-    dedup: bool = False,
-    select: Sequence[str] = (),
-    ignore: Sequence[str] = (),
-    columns: str | Path | None = None,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    blocklist: str | Path | None = None,
-    max_line_bytes: int | None = None,
-    max_per_rule: int = 10,
-    sample: float | None = None,
-    seed: int = SEED,
-    overrides: Sequence[Override] = (),
-    baseline: Baseline | str | Path | None = None,
-    follow_links: bool = False,
-    maps: Mapping[str, str | Path] = NO_MAPS,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-    part: Whole = WHOLE,
-    fail_fast: bool = False,
-    cache: Cache | None = None,
-    **fields: Unpack[FieldNames],
-) -> Report:
+@takes_options(Validation)
+def validate(path: str | Path | Entry, asked: Validation) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
-    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `fields` name fields of
-    rows, such as `text_field`, as for `convert`. With `jobs` None the input
-    decides the number of workers. `sample` is the share of shards to check, up to 1.0, or, if it is an integer, the number of documents, chosen by
-    `seed`; the report says so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps` names local
-    copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
+    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `text_field` and the
+    like name fields of rows, as for `convert`. With `jobs` None the input decides the number of workers. `sample` is the
+    share of shards to check, up to 1.0, or, if it is an integer, the number of documents, chosen by `seed`; the report says
+    so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps`
+    names local copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
-    one of `limits` is incomplete. With `part`, only some shards are checked, for a part of the run, or none, if the parts of
-    the run are given. With `cache`, what checks of shards give is kept, and shards that have not changed are not checked again.
+    one of `limits` is incomplete.
 
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
     """
-    known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()
+    return validated(path, asked)
+
+
+def validated(
+    path: str | Path | Entry, asked: Validation, *, part: Whole = WHOLE, cache: Cache | None = None
+) -> Report:
+    """Validate a path. With `part`, only some shards are checked, for a part of the run, or none, if the parts of
+    the run are given. With `cache`, what checks of shards give is kept, and shards that have not changed are not checked again.
+    """
+    engine, follow_links = asked.engine, asked.follow_links
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=follow_links)
     entry = replace(entry, url=entry.url if entry.is_remote else placed(engine, entry.url))
-    maps = {name: placed(engine, each) for name, each in maps.items()}
-    options = CheckOptions(
-        grading=grading(profile=profile, select=select, ignore=ignore, overrides=overrides),
-        dedup=dedup,
-        data=data,
-        blocklist=_existing(None if blocklist is None else placed(engine, blocklist)),
-        max_line_bytes=max_line_bytes or MAX_LINE_BYTES,
-        max_per_rule=max_per_rule,
-        limits=limits,
+    maps = {name: placed(engine, copy) for name, copy in asked.maps.items()}
+    options = like(
+        CheckOptions,
+        asked,
+        grading=grading(asked),
+        blocklist=_existing(None if asked.blocklist is None else placed(engine, asked.blocklist)),
         maps=copies(maps, follow_links=follow_links),
-        reading=ReadOptions(columns=placed_columns(engine, columns), **fields),
+        reading=replace(like(ReadOptions, asked), columns=placed_columns(engine, asked.columns)),
     )
-    report = examine(
-        entry,
-        options,
-        format=format,
-        jobs=jobs,
-        engine=engine,
-        sample=sample,
-        seed=seed,
-        known=known,
-        progress=progress,
-        part=part,
-        fail_fast=fail_fast,
-        cache=cache,
-    ).report
+    report = examine(entry, options, asked, part=part, cache=cache).report
     report.arguments = revision_of(entry.url) | redirected_from(entry.shown)
-    note_sample(report, sample, seed)
+    note_sample(report, asked.sample, asked.seed)
     return report
 
 
@@ -261,32 +216,26 @@ def note_sample(report: Report, wanted: float | None, seed: int) -> None:
 def examine(
     entry: Entry,
     options: CheckOptions,
+    asked: Validation,
     *,
-    format: str,  # noqa: A002 - as in `validate`
-    jobs: int | None,
-    engine: str | None,
-    sample: float | None = None,
-    seed: int = SEED,
-    known: Baseline | None = None,
-    progress: Callable[[Progress], None] | None = None,
     sealing: bool = False,
     part: Whole = WHOLE,
-    fail_fast: bool = False,
     cache: Cache | None = None,
 ) -> Examined:
-    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part`, `fail_fast`
-    and `cache` are as in `validate`.
+    """Check a corpus; with `sealing`, every file is hashed, and an existing manifest is not read. `part` and `cache` are
+    as in `validated`.
     """
     started = now()
-    known = known or Baseline()
+    baseline = asked.baseline
+    known = baseline if isinstance(baseline, Baseline) else load_baseline(baseline) if baseline else Baseline()
     options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
     # What the run reads, in any process.
     meter = Meter(options.limits)
-    named = None if format == "auto" else named_format(format)
+    named = None if asked.format == "auto" else named_format(asked.format)
     try:
         refuse_barred(entry)
         with within(meter):
-            chosen = format_of_reading(entry, format, options.reading)
+            chosen = format_of_reading(entry, asked.format, options.reading)
             if chosen == "auto":
                 chosen = next((fmt.name for fmt in _with_own_option(options)), chosen)
             named = named or (None if chosen == "auto" else named_format(chosen))
@@ -323,7 +272,7 @@ def examine(
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
     if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
         raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
-    prepare(engine, jobs, *modules_of(fmt.name))
+    prepare(asked.engine, asked.jobs, *modules_of(fmt.name))
     with temporary_folder() as scratch:
         options = replace(options, version=version, scratch=scratch)
         try:
@@ -341,7 +290,7 @@ def examine(
 
             with within_limits(manifest_judge, "."), within(meter):
                 release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
-        run = _Run(fmt, options, meter, jobs, engine, sample, seed, progress, part, fail_fast, cache)
+        run = _Run(fmt, options, asked, meter, part, cache)
         report = _check_all(run, entry, plan, release, manifest_judge)
     _settle(report, fmt, options.grading, known)
     report.started, report.finished = started, now()
@@ -353,14 +302,9 @@ class _Run(Struct, frozen=True):
 
     fmt: Format
     options: CheckOptions
+    asked: Validation
     meter: Meter
-    jobs: int | None
-    engine: str | None
-    sample: float | None
-    seed: int
-    progress: Callable[[Progress], None] | None
     part: Whole
-    fail_fast: bool
     cache: Cache | None
 
 
@@ -378,7 +322,7 @@ def _detected(entry: Entry) -> tuple[Format, str]:
 
 def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
     fmt, options, part = run.fmt, run.options, run.part
-    sample = sample_of(fmt, plan.shards, run.sample, run.seed)
+    sample = sample_of(fmt, plan.shards, run.asked.sample, run.asked.seed)
     shards, coverage = sample.shards, plan.coverage
     coverage.shards_total = len(plan.shards)
     is_stopped = _stops(run, plan.tally, manifest_judge.tally)
@@ -387,13 +331,13 @@ def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, mani
     work = Work([(shard,) for shard in shards], scratch, (fmt, plan.version, options))
     positions = () if is_stopped else part.positions(work.sizes)
     sizes = array("q", (shards[position].size for position in positions))
-    workers = run.jobs or default_jobs(sum(sizes), len(sizes))
-    open_executor = executor_factory(run.engine, workers)
+    workers = run.asked.jobs or default_jobs(sum(sizes), len(sizes))
+    open_executor = executor_factory(run.asked.engine, workers)
     if options.grading.loading and part.judges and fmt.descriptions is None:
         from corpusfmt.hub.load import require_datasets  # noqa: PLC0415 - seldom needed
 
         require_datasets()  # rather than after the shards
-    with ShardProgress(run.progress, sizes) as shown:
+    with ShardProgress(run.asked.progress, sizes) as shown:
         hashing = release is not None and release.needs_digests
         checks = _checks(run, sample, positions, hashing, open_executor, workers, shown)
         before = run.meter.read
@@ -456,12 +400,12 @@ def _checks(
     options, shards = run.options, sample.shards
     known = options.grading.known
     # A baseline may be large: a worker gets only the part about its shard.
-    alone = replace(options, grading=replace(options.grading, known={}, stops=run.fail_fast))
+    alone = replace(options, grading=replace(options.grading, known={}, stops=run.asked.fail_fast))
     here = (shards[position] for position in positions)
     tasks = ((shard, known) for shard in here) if len(shards) == 1 else _divided(known, here)
     kept = None
     if run.cache is not None and not sample.counts:
-        kept = run.cache.for_run(run.fmt, (shards[position] for position in positions), alone, run.engine)
+        kept = run.cache.for_run(run.fmt, (shards[position] for position in positions), alone, run.asked.engine)
     results = run_tasks(
         partial(_check_task, run.fmt.name, alone, hashing, kept, replace(sample, shards=())),
         tasks,
@@ -487,7 +431,7 @@ def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> Non
     if found is None:
         return
     fmt, entry = found
-    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.fail_fast))
+    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.asked.fail_fast))
     with within(run.meter):
         described = fmt.plan(entry, options)
         for shard in described.shards:
@@ -554,7 +498,7 @@ def _judge_files(
 def _stops(run: _Run, *tallies: Tally) -> bool:
     """Return whether a run ends here: at an error that the baseline does not have."""
     known = run.options.grading.known
-    return run.fail_fast and any(
+    return run.asked.fail_fast and any(
         severity is Severity.ERROR and count > known.get((code, path), 0)
         for tally in tallies
         for (code, severity, path), count in tally.counts.items()

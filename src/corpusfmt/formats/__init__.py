@@ -41,12 +41,13 @@ from corpusfmt.model import (
     Tally,
     UsageError,
 )
+from corpusfmt.options import RowFields
 from corpusfmt.rules import Grading, Judge, RuleSet
 from corpusfmt.wording import unknown
 
 
-class ReadOptions(Struct, frozen=True):
-    """Which records are meant, and which fields make a document, if the format does not define them.
+class ReadOptions(RowFields, frozen=True, kw_only=True):
+    """Which records are meant, and which fields make a document.
 
     None is the format's default. `columns` names a column profile; `source` is that of documents without one. With
     `no_origin` documents do not keep what only restores the row that they were.
@@ -54,18 +55,12 @@ class ReadOptions(Struct, frozen=True):
 
     record_set: str | None = None
     columns: str | None = None
-    text_field: str | None = None
-    id_field: str | None = None
-    url_field: str | None = None
-    date_field: str | None = None
-    language_field: str | None = None
-    source_field: str | None = None
     source: str | None = None
     no_origin: bool = False
 
     @property
     def names_fields(self) -> bool:
-        return any(getattr(self, name) is not None for name in FieldNames.__annotations__)
+        return any(getattr(self, name) is not None for name in RowFields.__struct_fields__)
 
 
 class FieldNames(TypedDict, total=False):

@@ -4,8 +4,6 @@ Tasks run inside `limited`. Streams, archives and table readers account for ever
 `LimitReached`, which readers must not treat as a fault of the data.
 """
 
-from __future__ import annotations
-
 import math
 import mmap
 import os
@@ -17,12 +15,13 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
+from corpusfmt.options import BOUNDS, Option, ratio, seconds, size
 from corpusfmt.rules import between_findings
 
 T = TypeVar("T")
@@ -53,24 +52,43 @@ class Limits(Struct, frozen=True):
     that takes far more processor time than its input explains is stopped (`guards_processor`).
     """
 
-    max_expansion: float | None = MAX_EXPANSION
-    max_total_bytes: int | None = None
-    timeout: Annotated[float, Meta(gt=0)] | None = None
+    max_expansion: Annotated[
+        float | None,
+        Option(
+            "Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
+            metavar="RATIO",
+            parse=ratio,
+            panel=BOUNDS,
+        ),
+    ] = MAX_EXPANSION
+    max_total_bytes: Annotated[
+        int | None,
+        Option("Most uncompressed bytes to read in the run, like 20GB.", metavar="SIZE", parse=size, panel=BOUNDS),
+    ] = None
+    timeout: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Option(
+            "Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
+            metavar="SECONDS",
+            parse=seconds,
+            panel=BOUNDS,
+        ),
+    ] = None
     guards_processor: bool = True
     #: The end of the run, by the system's clock, which processes share.
     ends: float | None = None
 
-    def begun(self) -> Limits:
+    def begun(self) -> Self:
         """Return these limits for a run that begins now."""
         return replace(self, ends=None if self.timeout is None else time.time() + self.timeout)
 
     @property
-    def of_own_files(self) -> Limits:
+    def of_own_files(self) -> Self:
         """The limits of stages that read only files of earlier stages: time."""
         return replace(self, max_expansion=None, max_total_bytes=None, guards_processor=False)
 
     @property
-    def of_read_files(self) -> Limits:
+    def of_read_files(self) -> Self:
         """The limits for reading files again, whose expansion is known."""
         return replace(self, max_expansion=None, guards_processor=False)
 
@@ -82,7 +100,7 @@ class Limits(Struct, frozen=True):
         if self.ends is not None and time.time() > self.ends:
             raise self.late(path)
 
-    def late(self, path: str = "") -> LimitReached:
+    def late(self, path: str = "") -> "LimitReached":
         """Return the error of a timeout."""
         return LimitReached(f"not finished within the --timeout of {self.timeout:g} seconds", "raise --timeout", path)
 
@@ -115,7 +133,7 @@ class LimitReached(Incomplete):
         """The limit, its value, and how to raise it."""
         return Problem(self.reason, Location(self.path or "."), self.hint)
 
-    def at(self, path: str) -> LimitReached:
+    def at(self, path: str) -> "LimitReached":
         """Return the error with a path if it has none yet."""
         return self if self.path else LimitReached(self.reason, self.hint, path)
 

@@ -56,7 +56,7 @@ async def _stay(_session: ClientSession, _context: object, params: TraceRequestR
         params.response.close()
         here, there = masked(str(params.url)), masked(str(target))
         raise Elsewhere(
-            f"{here} redirects to {there}, which is elsewhere; name that address, or of data add --follow-redirects"
+            f"{here} redirects to {there}, which is elsewhere; name that address, or of data add --follow-links"
         )
 
 

@@ -6,17 +6,18 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
 
 from msgspec import Struct, field
 
-from corpusfmt.engine.fix import fix
-from corpusfmt.engine.validate import validate
+from corpusfmt.engine.fix import Fixing, fixed_at
+from corpusfmt.engine.sharing import Judging, Validation
+from corpusfmt.engine.validate import validated
 from corpusfmt.formats import Format, detect, named_format
 from corpusfmt.io.limits import Limits
 from corpusfmt.io.paths import Changed, Root, printable
 from corpusfmt.lsp.assist import Schema
 from corpusfmt.model import CorpusfmtError, Finding, Rule
+from corpusfmt.options import like
 from corpusfmt.report.view import rules_of
 
 #: A longer text is not checked while it is edited.
@@ -50,8 +51,8 @@ def _schema(format_name: str, version: str) -> Schema | None:
     return Schema(own(version)) if own is not None else None
 
 
-def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> Checked:
-    """Check a text that is or will be the file at `path`, as `validate` would with the arguments `judged`.
+def check(text: str, path: str, format_name: str, judged: Judging) -> Checked:
+    """Check a text that is or will be the file at `path`, as `validate` would by these rules.
 
     `format_name` is the format of an earlier state, "" if there is none. A text in no known format has no findings. Raises
     `UsageError` for wrong arguments.
@@ -60,7 +61,10 @@ def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> 
     fmt = None if entry is None else _format_of(entry, format_name)
     if entry is None or fmt is None:
         return Checked(text)
-    report = validate(entry, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS), **judged)
+    report = validated(
+        entry,
+        like(Validation, judged, format=fmt.name, max_per_rule=_MOST_PER_RULE, limits=Limits(timeout=_SECONDS)),
+    )
     findings = [each for each in report.findings if each.location.path in (entry.path, ".")]
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
     codes = {each.code for each in findings}
@@ -69,13 +73,14 @@ def check(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> 
     return Checked(text, fmt, report.version, findings, rules, starts)
 
 
-def repaired(text: str, path: str, format_name: str, judged: Mapping[str, Any]) -> str | None:
+def repaired(text: str, path: str, format_name: str, judged: Judging) -> str | None:
     """Return a text with all repairs made that need no review; None if there are none."""
     entry = _entry(text, path)
     if entry is None:
         return None
     try:
-        changes = fix(entry, format=format_name, write=False, limits=Limits(timeout=_SECONDS), **judged).changes
+        asked = like(Fixing, judged, format=format_name, write=False, limits=Limits(timeout=_SECONDS))
+        changes = fixed_at(entry, asked).changes
     except CorpusfmtError:
         return None
     after = next((each.after for each in changes if each.path == entry.path and each.after is not None), None)

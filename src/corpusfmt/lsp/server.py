@@ -10,7 +10,7 @@ import re
 import sys
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import accumulate
@@ -23,6 +23,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from corpusfmt._version import VERSION
+from corpusfmt.engine.sharing import Judging
 from corpusfmt.engine.validate import grading
 from corpusfmt.lsp import assist
 from corpusfmt.lsp.assist import Proposal, Shown
@@ -98,12 +99,12 @@ _MOST_CHARACTERS = 1_000_000
 _FIX_ALL = f"{lsp.CodeActionKind.SourceFixAll.value}.corpusfmt"
 
 
-def serve(judged: Callable[..., Mapping[str, Any]]) -> None:
+def serve(judged: Callable[..., Judging]) -> None:
     """Serve one editor until it ends the session. Raises `UsageError` for wrong arguments of `validate`.
 
     `judged` returns these for texts in a folder, and without one for those that were never saved.
     """
-    grading(**judged())
+    grading(judged())
     # pygls logs every message that it cannot take, with a traceback.
     logging.disable(logging.CRITICAL)
     sys.setswitchinterval(_SWITCH_SECONDS)
@@ -135,7 +136,7 @@ class State(Struct):
 class Server(LanguageServer):
     """The texts that an editor has open, by their URIs."""
 
-    def __init__(self, judged: Callable[..., Mapping[str, Any]]) -> None:
+    def __init__(self, judged: Callable[..., Judging]) -> None:
         # Whole texts: for parts of them, both sides would have to agree on what ends a line.
         super().__init__("corpusfmt", VERSION, text_document_sync_kind=lsp.TextDocumentSyncKind.Full)
         self.judged = judged

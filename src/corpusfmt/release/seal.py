@@ -13,7 +13,8 @@ from msgspec.structs import replace
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.release import Release, judge_entries
-from corpusfmt.engine.validate import Examined, Profiles, examine, grading
+from corpusfmt.engine.sharing import Profiles, Validation
+from corpusfmt.engine.validate import Examined, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
@@ -72,16 +73,9 @@ def seal(
         raise UsageError(f"--trust-config needs `--sign {KEYLESS}`: add it, or leave the configuration out")
     signer = None if sign is None else signer_of(sign, trust_config)
     before = _manifest_at(root)
-    options = CheckOptions(grading=grading(profile=profile), limits=limits)
-    examined = examine(
-        entry_of(str(root)),
-        options,
-        format=_format_of(before, format),
-        jobs=jobs,
-        engine=engine,
-        progress=progress,
-        sealing=True,
-    )
+    asked = Validation(profile=profile, format=_format_of(before, format), jobs=jobs, engine=engine, progress=progress)
+    options = CheckOptions(grading=grading(asked), limits=limits)
+    examined = examine(entry_of(str(root)), options, asked, sealing=True)
     release = examined.release
     if release is None or examined.report.has_gaps:
         raise _unfinished(examined)

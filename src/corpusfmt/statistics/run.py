@@ -103,7 +103,7 @@ def stats(
     asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
-    reading = ReadOptions(record_set, **fields)
+    reading = ReadOptions(record_set=record_set, **fields)
     with limited(limits) as planned:
         corpus = corpus_at(
             placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links

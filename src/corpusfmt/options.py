@@ -1,0 +1,243 @@
+"""Internal: Options of a command, written once: fields of a frozen value, of which the command line, Python's signature,
+settings and the head of a part are made.
+"""
+
+import math
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from functools import cache, wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
+
+from msgspec import Struct
+
+from corpusfmt.model import UsageError
+from corpusfmt.wording import clipped
+
+if TYPE_CHECKING:
+    File = str | Path
+else:  # msgspec reads no union of a text and a class that it does not know
+    File = str
+
+#: The section of the help with limits.
+BOUNDS = "Bounds"
+
+P = ParamSpec("P")
+A = TypeVar("A")
+K = TypeVar("K")
+R = TypeVar("R")
+T = TypeVar("T", bound=Struct)
+
+
+class Option(Struct, frozen=True):
+    """How a field is an option of the command line; `parse` also reads what settings give.
+
+    `completion` is the name of a function in `cli.completion`, `panel` the section of the help.
+    """
+
+    help: str
+    flag: str = ""
+    metavar: str | None = None
+    least: int | None = None
+    parse: Callable[[Any], Any] | None = None
+    completion: str = ""
+    panel: str | None = None
+
+
+class Named(Struct, frozen=True):
+    """A field that is an option: its type, its default and what the command line says of it."""
+
+    kind: Any
+    default: Any
+    option: Option
+
+
+def annotations_of(kind: type[Struct]) -> dict[str, Any]:
+    """Return the annotations of the fields of a class; `get_type_hints` takes a tenth of the time of a short command."""
+    return {
+        name: hint for base in reversed(kind.__mro__) for name, hint in vars(base).get("__annotations__", {}).items()
+    }
+
+
+@cache
+def options_of(kind: type[Struct]) -> dict[str, Named]:
+    """Return the options among the fields of a class, by name; those of a value in a field are options, too."""
+    options: dict[str, Named] = {}
+    defaults = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False))
+    for name, hint in annotations_of(kind).items():
+        option = next((said for said in get_args(hint) if isinstance(said, Option)), None)
+        if option is not None:
+            options[name] = Named(get_args(hint)[0], defaults.get(name), option)
+        elif _is_value(hint):
+            options |= options_of(hint)
+    return options
+
+
+def _is_value(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, Struct)
+
+
+def made(kind: type[T], values: Mapping[str, Any], **others: Any) -> T:
+    """Return a value of a class from options by name, as they were typed; values in its fields are made of them, too."""
+    options, given = options_of(kind), {}
+    for name, hint in annotations_of(kind).items():
+        if values.get(name) is not None:
+            parse = options[name].option.parse if name in options else None
+            given[name] = values[name] if parse is None else parse(values[name])
+        elif _is_value(hint) and options_of(hint).keys() & values.keys():
+            given[name] = made(hint, values)
+    return kind(**given | others)
+
+
+def like(kind: type[T], value: Struct, **others: Any) -> T:
+    """Return a value of a class with the fields that another has as well."""
+    shared = {name: getattr(value, name) for name in kind.__struct_fields__ if hasattr(value, name)}
+    return kind(**shared | others)
+
+
+def takes_options(kind: Callable[P, K]) -> Callable[[Callable[[A, K], R]], Callable[Concatenate[A, P], R]]:
+    """Let a function of something and of options take the options as its keyword arguments."""
+
+    def decorate(function: Callable[[A, K], R]) -> Callable[Concatenate[A, P], R]:
+        @wraps(function)
+        def run(path: A, /, *args: P.args, **options: P.kwargs) -> R:
+            return function(path, kind(*args, **options))
+
+        vars(run)["__wrapped__"] = _Signature(function, kind)
+        return run
+
+    return decorate
+
+
+class _Signature:
+    """The signature of a function that takes options, made when it is asked for: `inspect` takes long to import."""
+
+    def __init__(self, function: Callable[..., Any], kind: Callable[..., Any]) -> None:
+        self._function = function
+        self._kind = kind
+
+    @property
+    def __signature__(self) -> Any:
+        import inspect  # noqa: PLC0415 - seldom needed
+
+        whole = inspect.signature(self._function, eval_str=True)
+        first = next(iter(whole.parameters.values()))
+        hints = get_type_hints(self._kind)
+        options = inspect.signature(self._kind).parameters.values()
+        named = [option.replace(annotation=hints[option.name]) for option in options]
+        return whole.replace(parameters=[first, *named])
+
+
+class FailOn(StrEnum):
+    """The least severity of a finding that makes a run fail."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NEVER = "never"
+
+
+def names(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a repeatable option, each of which may be a comma-separated list."""
+    return tuple(name.strip() for value in values for name in value.split(",") if name.strip())
+
+
+_UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
+_SIZE = r"(?i)(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?"
+
+
+def size(text: str) -> int:
+    """Return bytes from `500MB`, `1.5 GB` or `2GiB`."""
+    match = re.fullmatch(_SIZE, text.strip())
+    count = float(match[1]) * (1024 if match[3] else 1000) ** _UNITS[match[2].lower()] if match else 0.0
+    if not 1 <= count < math.inf:
+        raise UsageError(f"size is {clipped(text)!r}, expected a size like 500MB, 1.5GB or 2GiB")
+    return int(count)
+
+
+def ratio(value: float) -> float:
+    """Return the value of --max-expansion."""
+    # Comparisons with NaN are false.
+    if not 1 <= value < math.inf:
+        raise UsageError(f"--max-expansion is {value:g}, expected a finite ratio of at least 1")
+    return value
+
+
+def seconds(value: float) -> float:
+    """Return the value of --timeout."""
+    if not 0 < value < math.inf:
+        raise UsageError(f"--timeout is {value:g}, expected a finite number of seconds above 0")
+    return value
+
+
+_MOST_DIGITS = 20
+
+
+def sample_size(text: str) -> float:
+    """Return a number of documents from `1000`, or a share from `1%` or `0.01`, as `validate` takes them."""
+    if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS and int(text):
+        return int(text)
+    try:
+        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise UsageError(f"--sample is {clipped(text)!r}, expected a number of documents, or a share like 1% or 0.01")
+    return value
+
+
+def maps_of(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+    """Return the local copies named by options, by id. Raises `UsageError`."""
+    if isinstance(given, Mapping):  # settings
+        return given
+    copies: dict[str, str] = {}
+    for text in given:
+        # An id may be a URL with `=`: the path is the last part, unless only the whole rest exists.
+        places = [index for index, character in enumerate(text) if character == "="]
+        chosen = next((place for place in places if os.path.lexists(text[place + 1 :])), places[-1] if places else 0)
+        name, path = text[:chosen], text[chosen + 1 :]
+        if not name or not path:
+            raise UsageError(f"--map is {clipped(text)!r}, expected ID=PATH")
+        if name in copies:
+            raise UsageError(f"--map names {clipped(name)!r} twice: name it once")
+        copies[name] = path
+    return copies
+
+
+class RowFields(Struct, frozen=True, kw_only=True):
+    """The fields of rows that make a document, if the format does not define them; None is the format's default."""
+
+    text_field: Annotated[
+        str | None,
+        Option("JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content)."),
+    ] = None
+    id_field: Annotated[
+        str | None,
+        Option(
+            "JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
+            "else ids are generated)."
+        ),
+    ] = None
+    url_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.")] = (
+        None
+    )
+    date_field: Annotated[
+        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.")
+    ] = None
+    language_field: Annotated[
+        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.")
+    ] = None
+    source_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.")] = None
+
+
+class Rows(RowFields, frozen=True, kw_only=True):
+    """The fields of rows, by their names or by the column profile of a corpus."""
+
+    columns: Annotated[
+        File | None,
+        Option(
+            "JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
+            metavar="NAME|FILE",
+        ),
+    ] = None
