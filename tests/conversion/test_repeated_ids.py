@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conversion.rows import beside, document, read_rows, write_rows
-from support import run_cli, tree
+from conversion.rows import beside, document, lines_of, read_rows, texts, write_rows
+from support import LONG_LINE, gzipped, run_cli, tree
 
 import corpusfmt
+from corpusfmt.conversion.options import OnBadRecord
 from corpusfmt.engine.progress import Progress
 from corpusfmt.io import keys
 from corpusfmt.model import BadInput
@@ -157,3 +158,65 @@ def test_other_targets_take_ids_as_they_come(repeating: Path, tmp_path: Path) ->
         corpusfmt.convert(repeating, tmp_path / target, to=target, on_loss="allow")
         errors = {each.code for each in corpusfmt.validate(tmp_path / target).findings if each.severity == "error"}
         assert errors == ({"GEN401"} if target == "parquet" else set())
+
+
+def record_of(number: int | None, offset: int) -> bytes:
+    if number is None:
+        return b'{"headers": 7}\n'
+    headers = {
+        "warc-record-id": f"<urn:uuid:00000000-0000-4000-8000-{number:012}>",
+        "warc-date": "2021-02-24T17:55:29Z",
+    }
+    return json.dumps({"headers": headers, "offset": offset, "nb_sentences": 1}).encode() + b"\n"
+
+
+def oscar(root: Path, **parts: list[int | None]) -> Path:
+    """Write the parts of a language, with records of these numbers, or without."""
+    (root / "de").mkdir(parents=True)
+    for name, numbers in parts.items():
+        text = b"".join(f"{name} {place} {LONG_LINE}\n\n".encode() for place, _ in enumerate(numbers))
+        records = b"".join(record_of(number, 2 * place) for place, number in enumerate(numbers))
+        (root / f"de/de_{name}.txt.gz").write_bytes(gzipped(text))
+        (root / f"de/de_meta_{name}.jsonl.gz").write_bytes(gzipped(records))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("parts", "ids"),
+    [
+        ({"part_1": [1, 2], "part_2": [1, 3]}, ["1", "2", "part_2:1", "3"]),
+        (
+            {"part_1": [1], "part_2": [1, 1, 3], "part_3": [3, 1]},
+            ["1", "part_2:1", "part_2:2", "3", "part_3:1", "part_3:2"],
+        ),
+        ({"part_1": [1, 1], "part_2": [2, 1]}, ["1", "part_1:2", "2", "part_2:2"]),
+        ({"part_1": [1], "part_2": [2, 1, None, 2, 3, 1]}, ["1", "2", "part_2:2", "part_2:4", "3", "part_2:6"]),
+    ],
+)
+def test_a_record_in_two_parts_of_a_language_has_the_id_of_its_place(
+    parts: dict[str, list[int | None]], ids: list[str], tmp_path: Path
+) -> None:
+    source = oscar(tmp_path / "oscar", **parts)
+    rejected = sum(numbers.count(None) for numbers in parts.values())
+    on_bad_record: OnBadRecord = "quarantine" if rejected else "stop"
+    report = corpusfmt.convert(source, tmp_path / "dolma", to="dolma", on_bad_record=on_bad_record)
+    assert report.results["rejected"] == rejected
+    assert [row["id"] for row in read_rows(tmp_path / "dolma")] == [
+        f"de/de_{each}" if ":" in each else f"urn:uuid:00000000-0000-4000-8000-{each:>012}#de" for each in ids
+    ]
+    assert corpusfmt.validate(tmp_path / "dolma").counts["error"] == 0
+    if not rejected:
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="oscar")
+        assert texts(tmp_path / "back/de") == texts(source / "de")
+        assert lines_of(tmp_path / "back/de/de_meta_part_2.jsonl.gz") == [
+            json.dumps(json.loads(line), separators=(",", ":")).encode()
+            for line in lines_of(source / "de/de_meta_part_2.jsonl.gz")
+        ]
+
+
+def test_documents_that_were_never_in_oscar_do_not_change_their_ids(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_rows(tmp_path / f"dolma/documents/{name}.jsonl.gz", [document(1), document(7)])
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar", part_bytes=1)
+    with pytest.raises(BadInput, match="CNV106 source `test`, id `d1`"):
+        corpusfmt.convert(tmp_path / "oscar", tmp_path / "again", to="dolma")

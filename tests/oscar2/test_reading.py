@@ -214,6 +214,15 @@ def test_parts_and_languages_keep_their_places(tmp_path: Path) -> None:
     ]
 
 
+def test_a_record_in_two_parts_of_a_language_has_the_id_of_its_place(tmp_path: Path) -> None:
+    release(tmp_path / "release", [record(1), record(2)])
+    release(tmp_path / "release", [record(3), record(1)], "de_meta/de_meta_part_2.jsonl.gz")
+    release(tmp_path / "release", [record(1, "fr")], "fr_meta/fr_meta_part_1.jsonl.gz")
+    corpusfmt.convert(tmp_path / "release", tmp_path / "dolma", to="dolma")
+    named = [f"urn:uuid:00000000-0000-4000-8000-00000000000{number}#de" for number in (1, 2, 3)]
+    assert [row["id"] for row in documents(tmp_path / "dolma")] == [*named, "de/de_part_2:2", f"{named[0][:-2]}fr"]
+
+
 def test_without_a_name_the_language_is_the_identified_one(tmp_path: Path) -> None:
     release(tmp_path / "release", [record(1, "de"), record(2, "fr")], "sample.jsonl.gz")
     corpusfmt.convert(tmp_path / "release", tmp_path / "oscar", to="oscar")

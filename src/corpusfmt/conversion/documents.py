@@ -21,7 +21,7 @@ from corpusfmt.conversion.stored import STORED
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.languages import LABEL, label_of
 from corpusfmt.formats.parts import Batch, RowBlock
-from corpusfmt.formats.provenance import name_variant
+from corpusfmt.formats.provenance import has_id_of_record, name_variant
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts, sha256
 from corpusfmt.io.outputs import Place
@@ -56,7 +56,8 @@ def refuse_unread(found: Finding) -> None:
 class Reading(Struct, frozen=True):
     """How the shards of a source are read; crosses processes. `filed`: the target has folders by language.
 
-    Rejected records are written to `quarantine`. `names_variants`: the source of documents without one names the variant of
+    Rejected records are written to `quarantine`. `has_parts`: a document whose record repeats an earlier one gets an id by its
+    part. `names_variants`: the source of documents without one names the variant of
     the release, because variants share ids.
     """
 
@@ -65,6 +66,7 @@ class Reading(Struct, frozen=True):
     options: Options
     filed: bool
     quarantine: Place
+    has_parts: bool = False
     names_variants: bool = False
 
     @property
@@ -101,7 +103,7 @@ class Documents:
         self.path = path_of(shard)
         #: The name of the language in metadata.
         self.language_name = reading.options.language_field or "language"
-        self._by_row = False
+        self._by_row, self._part = False, ""
         self.taken = 0
         self.rejected = 0
         self.cut: list[str] = []
@@ -128,6 +130,7 @@ class Documents:
         reader = self._reading.source.reader
         assert reader is not None
         self._by_row = reader.by_row
+        self._part = reader.part(self._shard) if reader.part and self._reading.has_parts else ""
         steps = self._steps(reader.source_name)
         is_filed, needs_source = self._reading.filed, self._options.source is None
         for document in self._read_as(None if steps else batch, expected):
@@ -146,8 +149,8 @@ class Documents:
                 unfit = self._filed(document, expected)
             if needs_source and document.source is None:
                 unfit = self._unfit(document, SOURCE_MISSING, "`source` is missing", "add --source")
-            if unfit is None and (first := next(self._repeated)) is not None:
-                unfit = repetition(self.place_of(document), *first)
+            if unfit is None and not self._is_first:
+                unfit = self._again(document, next(self._repeated))
             if unfit is not None:
                 row = json_line(fields_of(document))[:-1].decode()
                 raw = "\n".join([row, *document.attribute_rows.values()])
@@ -173,6 +176,16 @@ class Documents:
             yield each
             if isinstance(each, RowBlock) and not each.taken:
                 yield from each.each()
+
+    def _again(self, document: Document, first: First | None) -> Fault | None:
+        """Return the fault of a document that repeats the `first`, unless part and number can identify it instead."""
+        part, _, number = document.id.rpartition(":")
+        is_by_place = part == self._part and number.isdecimal()
+        if self._part and (is_by_place or (first is not None and has_id_of_record(document))):
+            # Rejected records count, too: no other document of the part gets this number.
+            document.id = f"{self._part}:{self.taken + self.rejected + 1}"
+            return None
+        return None if first is None else repetition(self.place_of(document), *first)
 
     def place_of(self, document: Document) -> Location:
         """Return the location of the current document."""

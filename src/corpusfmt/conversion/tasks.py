@@ -75,8 +75,9 @@ class Job(Struct, frozen=True):
         encoded = way.writer.batch is EncodedRows and not options.language_set
         check = replace(self.check, encoded_texts=encoded)
         names_variants = self.side_by_side and not by_language and bool(way.reader.source_name) and not options.source
+        has_parts = way.reader.part is not None and (names_variants or not self.side_by_side)
         quarantine = quarantine_of(self.workplace.destination)
-        return Reading(way.source.name, check, options, by_language, quarantine, names_variants)
+        return Reading(way.source.name, check, options, by_language, quarantine, has_parts, names_variants)
 
     def converted(
         self, tasks: Sequence[StageTask[DirectTask]], weights: Sequence[int], *, again: bool = False
@@ -229,7 +230,7 @@ def _find_repeats(job: Job, tasks: Sequence[StageTask[DirectTask]], keys: Path, 
             repeat = next(repeats, None)
             if repeat is None:
                 continue
-            if job.options.on_bad_record == "stop":
+            if job.options.on_bad_record == "stop" and not job.reading.has_parts:
                 raise BadInput(finding(*repetition_in(identified, *repeat)))
             write_repeats(found / task.id / f"{number:06d}.jsonl", chain([repeat], repeats))
             any_found = True

@@ -264,6 +264,8 @@ class Reader(Struct, frozen=True):
     by_row: bool = False
     #: The `source` that `read` gives to documents without one.
     source_name: str | None = None
+    #: Return the part of a shard in `PART:NUMBER`, the id of a document whose record has none of its own.
+    part: Callable[[Shard], str] | None = None
     #: Whether records have no fixed fields, so that `ReadOptions` may name them.
     names_fields: bool = False
     #: Whether a column profile in `ReadOptions` may name them.

@@ -95,6 +95,13 @@ def lasting(document: Document) -> Lasting:
     return Lasting(document.id, metadata)
 
 
+def has_id_of_record(document: Document) -> bool:
+    """Return whether the id of a document is made from its record."""
+    record = provenance_of(document).get("record")
+    headers = record.get("headers") if isinstance(record, dict) else warc_headers_of(document)
+    return _id_of_record(headers, document) == document.id
+
+
 def _id_of_record(headers: Any, document: Document) -> str | None:
     record_id = headers.get("warc-record-id") if isinstance(headers, dict) else None
     return document_id(record_id, document.lang or "") if isinstance(record_id, str) and record_id else None

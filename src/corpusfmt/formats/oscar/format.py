@@ -140,6 +140,7 @@ FORMAT = Format(
         at=document_at,
         batches={EncodedRows: rows},
         source_name=SOURCE,
+        part=lambda shard: shard.payload.name,
         unpaired=unpaired,
         pairing_rules=frozenset({"OSC106"}),
         missing_rules=frozenset({"OSC105", "OSC107"}),

@@ -8,7 +8,7 @@ from typing import Any
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.describing import BCP_47, Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.oscar2.layout import detect, plan
-from corpusfmt.formats.oscar2.records import RECORDS
+from corpusfmt.formats.oscar2.records import RECORDS, part_of
 from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
 from corpusfmt.formats.provenance import PROVENANCE
 from corpusfmt.formats.rows.reading import ROWS
@@ -53,7 +53,7 @@ FORMAT = Format(
     documents_role=ROWS,
     finish=RECORDS.judge_ids,
     facts=tuple[str, Any, FewKeys | None],
-    reader=Reader(RECORDS.read, source_name="oscar"),
+    reader=Reader(RECORDS.read, source_name="oscar", part=part_of),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,
 )

@@ -335,6 +335,11 @@ class _Record(TypedDict):
     metadata: _Metadata
 
 
+def part_of(shard: Shard) -> str:
+    """Return language and part of a file, as in ids of documents."""
+    return shard.target.partition(".")[0]
+
+
 class ReleaseRecords(Records):
     """Records of a file, with or without a language in its name.
 
@@ -349,7 +354,7 @@ class ReleaseRecords(Records):
         super().__init__(shard, options)
         self._language: str | None = shard.payload
         self.has_ids = True
-        self._ids = RecordIds(shard.target.partition(".")[0])
+        self._ids = RecordIds(part_of(shard))
 
     def are_clean(self, rows: list[Json]) -> bool:
         return (
