@@ -36,6 +36,7 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "formats": ("catalogue:formats", PrintingCommand),
     "detect": ("catalogue:detect", PrintingCommand),
     "lsp": ("lsp", Command),
+    "mcp": ("mcp", Command),
     "doctor": ("doctor", PrintingCommand),
 }
 _GROUP = "report"

@@ -70,11 +70,9 @@ def rule(
     output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
 ) -> None:
     """List the rules, or explain some with reason, example and fix."""
-    known = known_rules()
-    chosen = _named(names, known) if names else [owners for _, owners in sorted(known.items())]
+    chosen = _named(names)
     if output_format is Output.JSON:
-        records = [_record([owner for owner, _ in owners], owners[0][1]) for owners in chosen]
-        write(json.dumps(records, indent=2, ensure_ascii=False).split("\n"), utf8=True)
+        write(json.dumps(explained(names), indent=2, ensure_ascii=False).split("\n"), utf8=True)
     elif names:
         for owners in chosen:
             _explain([owner for owner, _ in owners], owners[0][1])
@@ -84,8 +82,16 @@ def rule(
             print(f"{each.code}  {each.severity:<7}  {each.slug}")
 
 
-def _named(names: list[str], known: dict[str, list[tuple[str, Rule]]]) -> list[list[tuple[str, Rule]]]:
-    """Return the rules with a code, the beginning of a code, or a slug. Raises `UsageError` for a name of none."""
+def explained(names: list[str]) -> list[Json]:
+    """Return what there is to know of rules, named as for `_named`."""
+    return [_record([owner for owner, _ in owners], owners[0][1]) for owners in _named(names)]
+
+
+def _named(names: list[str]) -> list[list[tuple[str, Rule]]]:
+    """Return the rules with a code, the beginning of a code, or a slug, or all. Raises `UsageError` for a name of none."""
+    known = known_rules()
+    if not names:
+        return [owners for _, owners in sorted(known.items())]
     found = []
     for name in names:
         prefix = name.upper()

@@ -55,9 +55,7 @@ def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:
         above = shown if shown.endswith("/") else ""
         path, to = above + change.path if above else shown, above + change.to
         if diff:
-            write(
-                _renaming(path, to) if change.to else _note(change, path) if change.note else _difference(change, path)
-            )
+            write(differences(change, path, to))
         elif change.to:
             summarise(f"renamed {path} to {to}")
         else:
@@ -84,6 +82,13 @@ def _counted(codes: Counter[str]) -> str:
 
 # A hunk for each change is worth its time where there are few lines to compare.
 _MOST_LINES = 20_000
+
+
+def differences(change: Change, path: str, to: str) -> Iterator[str]:
+    """Return the lines of a change as `git diff` shows it; `to` is the new path of a file that is renamed."""
+    if change.to:
+        return _renaming(path, to)
+    return _note(change, path) if change.note else _difference(change, path)
 
 
 def _note(change: Change, path: str) -> Iterator[str]:
