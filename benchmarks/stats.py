@@ -32,9 +32,9 @@ import corpusfmt
 _ROUNDS = 5
 _COMMANDS = {
     "validate": ["validate", "--no-cache"],
-    "stats --with none": ["stats", "--with", "none"],
+    "stats --count none": ["stats", "--count", "none"],
     "stats": ["stats"],
-    "stats --with all": ["stats", "--with", "all"],
+    "stats --count all": ["stats", "--count", "all"],
 }
 # By megabytes: words take datatrove a minute, and without them the start of `stats` would be most of its time.
 _RUNS_OF_DATATROVE = {15: ("blocks", "sizes"), 90: ("blocks without words", "sizes without words")}
@@ -120,7 +120,7 @@ def datatrove(python: str) -> None:
             spent(["stats", str(corpus), "--report", f"json={saved}"])
             total = json.loads(saved.read_bytes())
             for kind in kinds:
-                ours = "stats --with none" if kind.endswith("without words") else "stats"
+                ours = "stats --count none" if kind.endswith("without words") else "stats"
                 own = min(spent([*_COMMANDS[ours], str(corpus), "--jobs", "1"])[0] for _ in range(_ROUNDS))
                 command = [python, "-c", _DATATROVE, kind, str(corpus / "documents"), str(Path(folder) / kind)]
                 done = subprocess.run(command, capture_output=True, check=True, text=True)
@@ -135,8 +135,8 @@ def viewer(python: str, folder: str) -> None:
         corpus, parquet, saved = (str(Path(scratch) / name) for name in ("corpus", "parquet", "stats.json"))
         write_corpus(Path(corpus), 100)
         corpusfmt.convert(corpus, parquet, to="parquet")
-        own, _ = spent(["stats", "--with", "none", parquet, "--jobs", "1"])
-        spent(["stats", "--with", "none", parquet, "--report", f"json={saved}"])
+        own, _ = spent(["stats", "--count", "none", parquet, "--jobs", "1"])
+        spent(["stats", "--count", "none", parquet, "--report", f"json={saved}"])
         lengths = json.loads(Path(saved).read_bytes())["lengths"]["characters"]
         command = [python, "-c", _VIEWER, folder, f"{parquet}/**/*.parquet"]
         environment = os.environ | {"POLARS_MAX_THREADS": "1"}
@@ -144,7 +144,7 @@ def viewer(python: str, folder: str) -> None:
         seconds, *counted = done.stdout.split()
         if [int(float(each)) for each in counted] != [lengths["number"], lengths["min"], lengths["max"]]:
             sys.exit(f"the viewer counts {counted}, stats counts {lengths}")
-        print(f"viewer, characters {float(seconds):7.2f} s; stats --with none {own:.2f} s")
+        print(f"viewer, characters {float(seconds):7.2f} s; stats --count none {own:.2f} s")
 
 
 def memory() -> None:
@@ -153,7 +153,7 @@ def memory() -> None:
             documents = Path(folder) / "corpus"
             write_corpus(documents, megabytes)
             size = sum(each.stat().st_size for each in (documents / "documents").iterdir())
-            peak = spent(["stats", "--with", "all", str(documents), "--jobs", "1"])[1]
+            peak = spent(["stats", "--count", "all", str(documents), "--jobs", "1"])[1]
             print(f"{megabytes:4} MB ({size / 1e6:,.0f} MB compressed): {peak:,.0f} MB")
 
 

@@ -52,5 +52,5 @@ def test_a_format_is_one_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert report.by_rule == {"XMP301": 1, "GEN201": 1, "XMP201": 1}
     path.write_bytes(b'{"text":"one","speaker":"a"}\n{"text":"two","speaker":"b"}\n')
     assert fmt.detect(entry_of(str(path))).evidence == "rows with text and speaker"
-    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma", source_format="talks").coverage.documents == 2
+    assert corpusfmt.convert(path, tmp_path / "dolma", to="dolma", format="talks").coverage.documents == 2
     assert corpusfmt.validate(tmp_path / "dolma").verdict.value == "valid"

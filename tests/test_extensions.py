@@ -103,7 +103,7 @@ def test_an_installed_format_is_one_of_ours(
     assert installed("validate", corpus, "--ignore", "ODD101", "--select", "invalid-utf8").returncode == 1
     assert b"odd-thing" in installed("rule", "ODD").stdout
     corpus.write_bytes(row)
-    done = installed("convert", corpus, tmp_path / "dolma", "--from", "talks", "--to", "dolma")
+    done = installed("convert", corpus, tmp_path / "dolma", "--format", "talks", "--to", "dolma")
     assert done.returncode == 0, done.stderr
     assert installed("validate", tmp_path / "dolma").returncode == 0
 

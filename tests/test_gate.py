@@ -239,7 +239,9 @@ def test_config_baseline_and_arguments_are_heeded(runner: Runner) -> None:
 
 
 def _release(workspace: Path, profile: str, name: str = "release file.toml") -> None:
-    text = f'corpus = "new"\n[validate]\nprofile = "{profile}"\n[compare]\nprevious = "old"\nfail-on = "removed"\n'
+    text = (
+        f'corpus = "new"\n[validate]\nprofile = "{profile}"\n[compare]\nprevious = "old"\nfail-on-change = "removed"\n'
+    )
     (workspace / name).write_text(text, "utf-8")
 
 

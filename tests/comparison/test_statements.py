@@ -144,7 +144,7 @@ def test_a_gate_fails_on_what_it_is_told(tmp_path: Path) -> None:
     found = corpusfmt.compare(old, new).documents
     assert (found.changed_text, found.reassigned, found.removed) == (2, 2, 1)
     for kinds, status in (("added", 0), ("added,removed", 1), ("reassigned", 1), ("moved,renamed", 0), ("all", 2)):
-        assert run_cli("compare", old, new, "--fail-on", kinds).returncode == status, kinds
+        assert run_cli("compare", old, new, "--fail-on-change", kinds).returncode == status, kinds
 
 
 def test_records_that_are_wrong_stop_it_or_are_counted(tmp_path: Path) -> None:

@@ -266,7 +266,7 @@ def test_attributes_that_tell_no_language(found: Json, code: str, tmp_path: Path
         ({"split_attributes": ["../evil"]}, "is not a folder name"),
         ({"split_attributes": ["a=x", "a=y"]}, "names a set or prefix twice"),
         ({"split_attributes": ["pii"]}, "already"),
-        ({"language_field": "a", "language_attribute": "b/c"}, "choose one"),
+        ({"language_entry": "a", "language_attribute": "b/c"}, "choose one"),
         ({"language_attribute": "b/"}, "SET/KEY"),
         ({"added": "yesterday"}, "--added"),
         ({"source_name": ""}, "--source"),

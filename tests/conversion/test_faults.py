@@ -171,5 +171,5 @@ def test_a_last_row_without_lf_is_converted_whatever_follows_the_stream(tmp_path
     rows = b'{"id":"a","text":"a"}\n{"id":"b","text":"b"}'
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.jsonl.gz").write_bytes(gzip.compress(rows) + bytes(3))
-    corpusfmt.convert(tmp_path / "in", tmp_path / "out", source_format="jsonl", to=to)
+    corpusfmt.convert(tmp_path / "in", tmp_path / "out", format="jsonl", to=to)
     assert [document.text for document in corpusfmt.read(tmp_path / "out")] == ["a", "b"]

@@ -144,16 +144,19 @@ def test_what_goes_to_quarantine_takes_its_attributes_along(tmp_path: Path) -> N
     [
         (
             {"language_attribute": "nope/m"},
-            "--lang-attribute: attribute set `nope` not found; found: `lid`, `more/pii`",
+            "--language-attribute: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
-        ({"language_attribute": "../lid/m"}, "--lang-attribute is '../lid/m', expected SET/KEY"),
-        ({"language_attribute": "/lid/m"}, "--lang-attribute is '/lid/m', expected SET/KEY"),
+        ({"language_attribute": "../lid/m"}, "--language-attribute is '../lid/m', expected SET/KEY"),
+        ({"language_attribute": "/lid/m"}, "--language-attribute is '/lid/m', expected SET/KEY"),
         (
             {"merge_attributes": True, "prefer_attributes": ["embedded", "nope"]},
             "--prefer-attributes: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
-        ({"to": "dolma", "language_attribute": "lid/m"}, "--lang-field and --lang-attribute are only for OSCAR"),
-        ({"to": "parquet", "language_field": "lang"}, "--lang-field and --lang-attribute are only for OSCAR"),
+        (
+            {"to": "dolma", "language_attribute": "lid/m"},
+            "--language-entry and --language-attribute are only for OSCAR",
+        ),
+        ({"to": "parquet", "language_entry": "lang"}, "--language-entry and --language-attribute are only for OSCAR"),
     ],
 )
 def test_names_that_mean_nothing_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_dolma_comes_back_from_its_own_description(tmp_path: Path) -> None:
 def test_a_corpus_with_a_description_is_read_as_the_corpus(dolma_corpus: Path, tmp_path: Path) -> None:
     whole = read_rows(dolma_corpus)
     assert converted(dolma_corpus, tmp_path / "corpus") == whole
-    rows = converted(dolma_corpus, tmp_path / "description", source_format="croissant")
+    rows = converted(dolma_corpus, tmp_path / "description", format="croissant")
     assert [(row["id"], row["text"]) for row in rows] == [(row["id"], row["text"]) for row in whole]
     written = ["MANIFEST.json", "README.md", "croissant.json", "documents/documents.jsonl.gz"]
     assert list(tree(tmp_path / "description")) == written
@@ -101,7 +101,7 @@ def test_parquet_by_its_own_description(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns), tmp_path / "theirs/t.parquet")
     description = json.dumps(corpusfmt.describe(tmp_path / "theirs"))
     (tmp_path / "theirs/croissant.json").write_text(description, "utf-8")
-    rows = converted(tmp_path / "theirs", tmp_path / "out", source_format="croissant", source_name="theirs")
+    rows = converted(tmp_path / "theirs", tmp_path / "out", format="croissant", source_name="theirs")
     assert rows == [
         {"id": "a", "text": "one", "source": "theirs", "metadata": {"stars": 1, "score": 0.5}},
         {"id": "b", "text": "two", "source": "theirs", "metadata": {"stars": None, "score": "NaN"}},
@@ -256,7 +256,7 @@ def test_data_that_is_not_there(tmp_path: Path) -> None:
         corpusfmt.convert(write(tmp_path, [web], record_set(TEXT)), tmp_path / "out", to="dolma")
     (tmp_path / "notes.json").write_text("[", "utf-8")
     with pytest.raises(BadInput, match="CRO10"):
-        corpusfmt.convert(tmp_path / "notes.json", tmp_path / "out", to="dolma", source_format="croissant")
+        corpusfmt.convert(tmp_path / "notes.json", tmp_path / "out", to="dolma", format="croissant")
 
 
 @pytest.mark.parametrize("changed", ["t.jsonl", "metadata.json"])

@@ -95,7 +95,7 @@ def test_dolma_through_oscar_keeps_every_field(rows: list[dict[str, Any]], metad
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         write_rows(root / "dolma/documents/data.jsonl.gz", documents)
-        corpusfmt.convert(root / "dolma", root / "oscar", to="oscar", language_field="language")
+        corpusfmt.convert(root / "dolma", root / "oscar", to="oscar", language_entry="language")
         report = corpusfmt.validate(root / "oscar")
         assert report.counts["error"] == 0, corpusfmt.render(report)
         corpusfmt.convert(root / "oscar", root / "back", to="dolma")
@@ -136,7 +136,7 @@ def test_oscar_1_0_text_comes_back(documents: list[str], gaps: list[int], lead: 
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         oscar_1_0(root / "oscar", text.encode())
-        corpusfmt.convert(root / "oscar", root / "dolma", to="dolma", source_format="oscar-1.0")
+        corpusfmt.convert(root / "oscar", root / "dolma", to="dolma", format="oscar-1.0")
         corpusfmt.convert(root / "dolma", root / "back", to="oscar-1.0")
         assert gzip.decompress((root / "back/en/en.txt.gz").read_bytes()) == text.encode()
 
@@ -158,7 +158,7 @@ def test_documents_of_no_known_language_stop_the_way_to_oscar(tmp_path: Path) ->
         corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar")
     write_rows(tmp_path / "lying/documents/en/en.jsonl.gz", [row | {"metadata": {"language": "de"}}])
     with pytest.raises(BadInput, match="language is `de`"):
-        corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_field="language")
+        corpusfmt.convert(tmp_path / "lying", tmp_path / "out2", to="oscar", language_entry="language")
 
 
 # No text of ours may end like this.
@@ -186,7 +186,7 @@ def test_a_language_cannot_name_a_place_outside(tmp_path: Path) -> None:
     row = {"id": "1", "text": LONG_LINE, "source": "test", "metadata": {"language": "../../evil"}}
     write_rows(tmp_path / "dolma/documents/data.jsonl.gz", [row])
     with pytest.raises(BadInput, match="CNV104"):
-        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar", language_field="language")
+        corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="oscar", language_entry="language")
     assert not (tmp_path.parent / "evil").exists()
 
 
@@ -245,7 +245,7 @@ def test_ids_and_dates_of_oscar_documents(oscar_corpus: Path, tmp_path: Path) ->
 def test_ids_of_oscar_1_0_are_derived_and_say_so(tmp_path: Path) -> None:
     oscar_1_0(tmp_path / "oscar", f"{LONG_LINE}\n\n{LONG_LINE}\n\n".encode())
     for name in ("one", "two"):
-        corpusfmt.convert(tmp_path / "oscar", tmp_path / name, to="dolma", source_format="oscar-1.0")
+        corpusfmt.convert(tmp_path / "oscar", tmp_path / name, to="dolma", format="oscar-1.0")
     rows = read_rows(tmp_path / "one")
     assert rows == read_rows(tmp_path / "two")
     assert all(json.loads(row["metadata"]["oscar"])["synthetic_id"] for row in rows)
@@ -310,7 +310,7 @@ def test_documents_survive_any_way(rows: list[dict[str, Any]], ways: list[str]) 
         for number, to in enumerate([*ways, "dolma"]):
             there = Path(folder) / f"{number}-{to}"
             field = "language" if to.startswith("oscar") else None
-            corpusfmt.convert(here, there, to=to, language_field=field)
+            corpusfmt.convert(here, there, to=to, language_entry=field)
             report = corpusfmt.validate(there)
             wrong = {each.code for each in report.findings if each.severity == "error"}
             assert wrong <= without_text, corpusfmt.render(report)
@@ -336,6 +336,6 @@ def test_a_text_of_1_0_survives_any_way(texts: list[str], between: list[str], en
         source_format = "oscar-1.0"
         for number, to in enumerate([*ways, "oscar-1.0"]):
             there = Path(folder) / f"{number}-{to}"
-            corpusfmt.convert(here, there, to=to, source_format=source_format)
+            corpusfmt.convert(here, there, to=to, format=source_format)
             here, source_format = there, "auto"
         assert gzip.decompress((here / "en/en.txt.gz").read_bytes()) == text.encode()

@@ -18,7 +18,7 @@ from corpusfmt.model import BadInput, Incomplete, Verdict
 CONVERSIONS: list[dict[str, Any]] = [
     {"to": "dolma", "on_bad_record": "quarantine"},  # rejects repeated ids: their tasks run twice
     {"to": "jsonl", "on_loss": "allow"},
-    {"to": "oscar-1.1", "language_field": "lang", "on_loss": "allow"},  # sorts documents by language, then packs these
+    {"to": "oscar-1.1", "language_entry": "lang", "on_loss": "allow"},  # sorts documents by language, then packs these
 ]
 
 
@@ -46,7 +46,7 @@ def test_shards_give_the_bytes_of_one_run(options: dict[str, Any], source: Path,
     with pytest.raises(Incomplete, match="no shard has begun"):
         corpusfmt.convert(source, out, finish=True, **options)
     # Small files are sorted together.
-    tasks = [1, 1, 1] if "language_field" not in options else [0, 0, 0]
+    tasks = [1, 1, 1] if "language_entry" not in options else [0, 0, 0]
     for shard, done in zip(("2/3", "2/3", "3/3"), tasks, strict=True):
         assert corpusfmt.convert(source, out, shard=shard, **options).results == {"shard": {"tasks": done}}
     assert not (out / "croissant.json").exists()

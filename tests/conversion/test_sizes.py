@@ -105,7 +105,7 @@ def test_datasets_of_several_sources_share_one_tree(tmp_path: Path) -> None:
     for row in rows:
         write_rows(tmp_path / f"dolma/{row['source']}/documents/x/0.jsonl.gz", [row])
         write_rows(tmp_path / f"dolma/{row['source']}/attributes/pii/x/0.jsonl.gz", [beside(row, flag=1)])
-    corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", source_format="dolma")
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "out", to="dolma", format="dolma")
     assert corpusfmt.validate(tmp_path / "out").counts["error"] == 0
     assert sorted(data_files(tmp_path / "out")) == [
         "attributes/pii/books/x/0.jsonl.gz",
@@ -120,7 +120,7 @@ def test_deduplicated_parts_of_oscar_1_0_come_back_by_their_names(tmp_path: Path
         target = tmp_path / f"oscar/{path}.txt.gz"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(gzipped(f"{text} {LONG_LINE}\n\n".encode()))
-    corpusfmt.convert(tmp_path / "oscar", tmp_path / "dolma", to="dolma", source_format="oscar-1.0")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "dolma", to="dolma", format="oscar-1.0")
     assert (tmp_path / "dolma/documents/af/af_dedup.jsonl.gz").exists()
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="oscar-1.0")
     assert {name for name in data_files(tmp_path / "back") if name.endswith(".gz")} == {
@@ -134,7 +134,7 @@ def test_names_stay_within_the_target_however_the_source_is_named(tmp_path: Path
     row = {"id": "1", "text": LONG_LINE, "source": "test"}
     write_rows(tmp_path / "dolma/documents/a\nb/0.jsonl.gz", [row])
     write_rows(tmp_path / "dolma/attributes/pii/a\nb/0.jsonl.gz", [beside(row)])
-    corpusfmt.convert(tmp_path / "dolma/attributes", tmp_path / "out", to="dolma", source_format="dolma")
+    corpusfmt.convert(tmp_path / "dolma/attributes", tmp_path / "out", to="dolma", format="dolma")
     assert data_files(tmp_path / "out").keys() == {"documents/a\nb/0.jsonl.gz", "attributes/pii/a\nb/0.jsonl.gz"}
 
 
@@ -162,6 +162,6 @@ def test_shuffled_lines_of_oscar_1_0_stay_lines(tmp_path: Path) -> None:
     for part in (1, 2):
         lines = "".join(f"{part} {number} {LONG_LINE}\n" for number in range(3))
         (tmp_path / f"oscar/en/en_part_{part}.txt.gz").write_bytes(gzipped(lines.encode()))
-    corpusfmt.convert(tmp_path / "oscar", tmp_path / "out", to="oscar-1.0", source_format="oscar-1.0", part_bytes=10**6)
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "out", to="oscar-1.0", format="oscar-1.0", part_bytes=10**6)
     before = [gzip.decompress((tmp_path / f"oscar/en/en_part_{part}.txt.gz").read_bytes()) for part in (1, 2)]
     assert texts(tmp_path / "out/en") == [b"".join(before)]

@@ -114,7 +114,7 @@ def test_what_cannot_be_read_at_all_stops_the_run(policy: str, tmp_path: Path) -
 
 def test_metadata_of_a_1_0_release_is_not_read(oscar_corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(oscar_corpus / "de", tmp_path / "oscar/de")
-    report = corpusfmt.convert(tmp_path / "oscar", tmp_path / "out", to="dolma", source_format="oscar-1.0")
+    report = corpusfmt.convert(tmp_path / "oscar", tmp_path / "out", to="dolma", format="oscar-1.0")
     assert report.results["unread"] == ["de/de_meta.jsonl.gz"]
 
 

@@ -30,7 +30,7 @@ def test_what_is_valid_is_converted(kind: Kind, tmp_path: Path) -> None:
         root = _made(kind, seed, tmp_path / str(seed))
         name = FORMATS[kind.group]
         if not corpusfmt.validate(root, format=name).counts["error"]:
-            corpusfmt.convert(root, tmp_path / f"{seed}-out", to="dolma", source_format=name, on_loss="allow")
+            corpusfmt.convert(root, tmp_path / f"{seed}-out", to="dolma", format=name, on_loss="allow")
             assert not corpusfmt.validate(tmp_path / f"{seed}-out").counts["error"]
 
 

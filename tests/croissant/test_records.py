@@ -975,7 +975,7 @@ def test_a_description_that_is_none(tmp_path: Path) -> None:
 
 def test_the_command(tmp_path: Path) -> None:
     path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS), **CONTENTS)
-    done = run_cli("records", path, "--record-set", "films", "--limit", "2")
+    done = run_cli("records", path, "--record-set", "films", "--number", "2")
     assert done.returncode == 0
     assert done.stdout == b'{"films/id":1,"films/title":"Alien"}\n{"films/id":2,"films/title":"Brazil"}\n'
     assert done.stderr == b""
@@ -1202,7 +1202,7 @@ def test_findings_come_where_their_records_would(kind: str, tmp_path: Path) -> N
     path = write(tmp_path, [file("t", kind)], record_set(field("a", "t", extract, "sc:Integer")), t=content.encode())
     assert in_order(path, "r/a") == [1, "CRO609", 3, 4, "CRO609", 6]
     for limit, status in (("1", 1), ("2", 1), ("9", 1)):
-        done = run_cli("records", path, "--limit", limit)
+        done = run_cli("records", path, "--number", limit)
         assert done.returncode == status
         assert done.stdout.count(b"\n") == min(int(limit), 4)
         assert done.stderr.count(b": CRO609 error") == (2 if limit == "9" else 1)

@@ -84,7 +84,7 @@ def ids(path: Path, **chosen: Any) -> list[int]:
 )
 def test_records_are_chosen_by_value(where: str | list[str], expected: list[int], path: Path) -> None:
     assert ids(path, where=where) == expected
-    assert ids(path, where=where, columns=["id"]) == expected
+    assert ids(path, where=where, fields=["id"]) == expected
 
 
 def test_records_are_chosen_by_split(path: Path) -> None:
@@ -98,7 +98,7 @@ def test_records_are_chosen_by_split(path: Path) -> None:
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"columns": ["name"]}, "unknown column 'name'; films has films/id, films/title"),
+        ({"fields": ["name"]}, "unknown column 'name'; films has films/id, films/title"),
         ({"where": "id=2"}, "condition is 'id=2', expected 'column==value' or 'column!=value'"),
         ({"where": "name==2"}, "unknown column 'name'"),
     ],
@@ -109,7 +109,7 @@ def test_what_is_not_there_is_wrong_usage(chosen: Json, message: str, path: Path
 
 
 def test_columns_are_in_the_order_asked_for_and_records_are_mappings(path: Path) -> None:
-    records = corpusfmt.records(path, "films", columns=["title", "films/id"])
+    records = corpusfmt.records(path, "films", fields=["title", "films/id"])
     first = next(iter(records))
     assert first == {"films/title": "Alien", "films/id": 1}
     assert list(first) == ["films/title", "films/id"]
@@ -120,7 +120,7 @@ def test_columns_are_in_the_order_asked_for_and_records_are_mappings(path: Path)
 def test_columns_that_are_not_asked_for_are_not_judged(path: Path) -> None:
     table = path.with_name("films.csv")
     table.write_bytes(table.read_bytes() + b"4,Dune,many,,test,\n")
-    assert ids(path, columns=["id"]) == [1, 2, 3, 4]
+    assert ids(path, fields=["id"]) == [1, 2, 3, 4]
     with pytest.raises(corpusfmt.BadInput, match=r"CRO609.*`many`"):
         ids(path)
 
@@ -140,7 +140,7 @@ def test_columns_of_what_is_joined_are_read_from_where_records_begin(path: Path)
     )
     path.write_text(json.dumps(whole), "utf-8")
     path.with_name("views.csv").write_bytes(b"film\n1\n1\n")
-    titles_seen = corpusfmt.records(path, "views", columns=["title"])
+    titles_seen = corpusfmt.records(path, "views", fields=["title"])
     assert [each["views/title"] for each in titles_seen] == ["Alien", "Alien"]
 
 
@@ -149,12 +149,12 @@ def test_tables_on_standard_output(path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    asked = ("records", path, "--record-set", "films", "--split", "train", "--columns", "id,stars,tags")
+    asked = ("records", path, "--record-set", "films", "--split", "train", "--fields", "id,stars,tags")
     expected = [
         {"films/id": 1, "films/stars": 8.5, "films/tags": ["a", "b"]},
         {"films/id": 3, "films/stars": 7.0, "films/tags": ["c"]},
     ]
-    done = {kind: run_cli(*asked, "--format", kind) for kind in ("jsonl", "csv", "parquet", "arrow")}
+    done = {kind: run_cli(*asked, "--output-format", kind) for kind in ("jsonl", "csv", "parquet", "arrow")}
     assert {kind: (each.returncode, each.stderr) for kind, each in done.items()} == dict.fromkeys(done, (0, b""))
     assert [json.loads(line) for line in done["jsonl"].stdout.split(b"\n")[:-1]] == expected
     assert done["csv"].stdout == b'films/id,films/stars,films/tags\n1,8.5,"[""a"",""b""]"\n3,7.0,"[""c""]"\n'
@@ -162,7 +162,7 @@ def test_tables_on_standard_output(path: Path) -> None:
     for table in (
         pq.read_table(io.BytesIO(done["parquet"].stdout)),
         pa.ipc.open_stream(done["arrow"].stdout).read_all(),
-        corpusfmt.records(path, "films", split="train", columns=["id", "stars", "tags"]).to_arrow(),
+        corpusfmt.records(path, "films", split="train", fields=["id", "stars", "tags"]).to_arrow(),
     ):
         assert table.to_pylist() == expected
         assert table.schema.equals(schema)
@@ -175,7 +175,9 @@ def test_a_table_without_records_has_its_columns(path: Path) -> None:
 
 
 def test_csv_of_anything_is_read_back(path: Path) -> None:
-    done = run_cli("records", path, "--record-set", "films", "--format", "csv", "--columns", "id,title,stars,seen")
+    done = run_cli(
+        "records", path, "--record-set", "films", "--output-format", "csv", "--fields", "id,title,stars,seen"
+    )
     rows = list(csv.reader(io.StringIO(done.stdout.decode(), newline="")))
     assert rows[1:] == [
         [str(id_), title, "" if stars is None else str(stars), seen or ""] for id_, title, stars, seen, *_ in ROWS
@@ -184,17 +186,17 @@ def test_csv_of_anything_is_read_back(path: Path) -> None:
 
 def test_a_file_is_written_whole(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.csv"
-    done = run_cli("records", path, "--record-set", "films", "--format", "csv", "-o", out, "--columns", "id")
+    done = run_cli("records", path, "--record-set", "films", "--output-format", "csv", "-o", out, "--fields", "id")
     assert (done.returncode, done.stdout, out.read_bytes()) == (0, b"", b"films/id\n1\n2\n3\n")
     path.with_name("films.csv").unlink()
-    done = run_cli("records", path, "--record-set", "films", "--format", "csv", "-o", tmp_path / "b" / "out.csv")
+    done = run_cli("records", path, "--record-set", "films", "--output-format", "csv", "-o", tmp_path / "b" / "out.csv")
     assert (done.returncode, b"does not exist" in done.stderr) == (2, True)
 
 
 def test_whole_numbers_that_arrow_does_not_have(path: Path) -> None:
     pytest.importorskip("pyarrow")
     path.with_name("films.csv").write_bytes(b"id,title,stars,seen,part,tags\n" + b"9" * 30 + b",,,,train,\n")
-    done = run_cli("records", path, "--record-set", "films", "--format", "arrow")
+    done = run_cli("records", path, "--record-set", "films", "--output-format", "arrow")
     assert (done.returncode, b"column 'films/id'" in done.stderr, b"write jsonl" in done.stderr) == (2, True, True)
     assert run_cli("records", path, "--record-set", "films").stdout.startswith(b'{"films/id":' + b"9" * 30)
 
@@ -205,5 +207,5 @@ def test_a_data_frame(path: Path) -> None:
         with pytest.raises(UsageError, match="pip install pandas"):
             corpusfmt.records(path, "films").to_pandas()
         return
-    frame = corpusfmt.records(path, "films", columns=["id", "title"]).to_pandas()
+    frame = corpusfmt.records(path, "films", fields=["id", "title"]).to_pandas()
     assert list(frame["films/id"]) == [1, 2, 3]

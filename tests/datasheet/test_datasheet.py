@@ -247,7 +247,7 @@ def test_the_largest_tenth_of_the_domains_is_listed(tmp_path: Path) -> None:
 
 def test_saved_statistics_are_those_of_the_page(of_oscar: Page, oscar_corpus: Path, tmp_path: Path) -> None:
     saved = tmp_path / "stats.json"
-    run_cli("stats", oscar_corpus, "--with", "all", "--report", f"json={saved}")
+    run_cli("stats", oscar_corpus, "--count", "all", "--report", f"json={saved}")
     page = written(oscar_corpus, tmp_path, "--stats", saved, "--eu")
     assert page.texts == of_oscar.texts
     both, copied = tmp_path / "both.json", tmp_path / "copied.json"

@@ -304,7 +304,7 @@ def test_wrong_details_are_refused(settings: str, said: str, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("date", ["foo", "2024-13-01", "31.01.2024", "2024-01-31T00:00:00Z"])
 def test_a_date_of_another_form_is_told_by_its_option(date: str, dolma_corpus: Path) -> None:
-    done = run_cli("describe", dolma_corpus, "--date-created", "2024-01-31", "--date-published", date)
+    done = run_cli("describe", dolma_corpus, "--date-published", date)
     message = f"error: --date-published is {date!r}, expected a date like 2024-01-31\n"
     assert (done.returncode, done.stdout, done.stderr.decode()) == (2, b"", message)
 

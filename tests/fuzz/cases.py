@@ -153,7 +153,7 @@ def _options(rng: random.Random, action: str, seed: Seed, tree: Tree) -> Json:
             "to": rng.choice(_TARGETS),
             "on_loss": rng.choice(["error", "warn", "allow", "allow"]),
             "on_bad_record": rng.choice(["stop", "quarantine", "quarantine"]),
-            "language_field": at_times(0.3, lambda: rng.choice(["language", "lang", "metadata"])),
+            "language_entry": at_times(0.3, lambda: rng.choice(["language", "lang", "metadata"])),
             "language_attribute": at_times(
                 0.1, lambda: rng.choice(["oscar-language/language", "language", "/", "../x/y"])
             ),

@@ -94,9 +94,9 @@ def test_every_field_arrives(rows: list[dict[str, Any]], packed: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         release(root / "release", rows, f"de_meta/de_meta_part_1.jsonl.{packed}")
-        corpusfmt.convert(root / "release", root / "dolma", to="dolma", source_format="oscar-2")
+        corpusfmt.convert(root / "release", root / "dolma", to="dolma", format="oscar-2")
         found = documents(root / "dolma")
-        corpusfmt.convert(root / "release", root / "oscar", to="oscar", source_format="oscar-2")
+        corpusfmt.convert(root / "release", root / "oscar", to="oscar", format="oscar-2")
         corpusfmt.convert(root / "oscar", root / "back", to="dolma")
         assert documents(root / "back") == found
     assert [{"content": each["text"], **each["metadata"]["oscar"]} for each in found] == rows
@@ -185,7 +185,7 @@ def test_what_is_wrong_is_put_aside(tmp_path: Path) -> None:
     path.write_bytes(
         gzip.compress(b"nothing\n") + path.read_bytes() + gzip.compress(b'{"content": ""}\n') + b"\x1f\x8b"
     )
-    options: dict[str, Any] = {"source_format": "oscar-2", "on_bad_record": "quarantine"}
+    options: dict[str, Any] = {"format": "oscar-2", "on_bad_record": "quarantine"}
     report = corpusfmt.convert(tmp_path / "release", tmp_path / "dolma", to="dolma", **options)
     assert (report.results["rejected"], report.results["cut"]) == (2, ["de_meta/de_meta_part_1.jsonl.gz"])
     assert [row["text"] for row in documents(tmp_path / "dolma")] == ["eins\nzwei"]

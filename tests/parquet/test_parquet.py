@@ -183,7 +183,7 @@ def test_columns_of_other_makers_become_metadata(tmp_path: Path) -> None:
             },
         }
     ]
-    corpusfmt.convert(tmp_path / "en", tmp_path / "oscar", to="oscar", source_format="parquet")
+    corpusfmt.convert(tmp_path / "en", tmp_path / "oscar", to="oscar", format="parquet")
     assert (tmp_path / "oscar/en/en.txt.gz").is_file()
 
 

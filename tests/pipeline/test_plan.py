@@ -232,7 +232,7 @@ WRONG: Mapping[str, tuple[tuple[str, ...], str]] = {
     "both": (("a.wet", "--inputs", "2"), "plan needs either inputs, or --inputs N with --mean-size SIZE"),
     "no size": (("--inputs", "2"), "the sizes of the inputs are unknown: add --mean-size SIZE, like 150MB"),
     "stdin": (("-",), "plan does not read standard input: name files, or use --inputs N with --mean-size SIZE"),
-    "rates and sample": (("a", "--rates", "r", "--sample", "s"), "--rates measures nothing: remove --sample and"),
+    "rates and sample": (("a", "--rates", "r", "--measure", "s"), "--rates measures nothing: remove --measure and"),
     "no such recipe": (("--inputs", "2", "--mean-size", "1", "--recipe", "x"), "unknown recipe 'x'"),
     "no such input": (("missing.wet",), "path missing.wet does not exist"),
 }

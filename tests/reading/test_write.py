@@ -125,7 +125,7 @@ def test_an_exception_of_the_caller_leaves_nothing_behind(tmp_path: Path) -> Non
     with pytest.raises(KeyError, match="theirs"):
         corpusfmt.write(broken(), tmp_path / "out", to="dolma")
     assert not list((tmp_path / "out").iterdir())
-    corpusfmt.write([Document("1", "a")], tmp_path / "out", to="oscar", language_field="l", on_bad_record="quarantine")
+    corpusfmt.write([Document("1", "a")], tmp_path / "out", to="oscar", language_entry="l", on_bad_record="quarantine")
 
 
 def test_repeated_ids_and_unknown_languages_stop_the_run_or_are_quarantined(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_repeated_ids_and_unknown_languages_stop_the_run_or_are_quarantined(tmp_
     for one, other in ((named[0], "de"), (named[1], "fr")):
         one.metadata = {"l": other}
     named[2].metadata = {"l": "fr"}
-    corpusfmt.write(named, tmp_path / "oscar", to="oscar", language_field="l")
+    corpusfmt.write(named, tmp_path / "oscar", to="oscar", language_entry="l")
     assert [(each.lang, each.text) for each in corpusfmt.read(tmp_path / "oscar")] == [
         ("de", "a"),
         ("fr", "b"),

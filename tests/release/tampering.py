@@ -50,7 +50,7 @@ def make(folder: Path) -> dict[str, Path]:
     releases = {}
     for name in FORMATS:
         release = folder / name
-        options = {"language_field": "language"} if name.startswith("oscar") else {}
+        options = {"language_entry": "language"} if name.startswith("oscar") else {}
         corpusfmt.convert(folder / "rows", release, to=name, on_loss="allow", **options)  # type: ignore[arg-type]
         (release / "README.md").write_text("# A release\n")
         corpusfmt.seal(release)

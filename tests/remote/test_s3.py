@@ -39,7 +39,7 @@ def test_outputs_are_those_of_a_disk(store: Store, wet: Path, local: Path, tmp_p
     assert digests(store.objects("dolma")) == digests(corpus(local / "dolma"))
     store.run("describe", f"{BUCKET}/dolma", "-o", f"{BUCKET}/described.json", cwd=tmp_path)
     assert store.objects("described.json")[""] == (local / "described.json").read_bytes()
-    store.run("compare", f"{BUCKET}/corpus", local / "corpus", "--fail-on", "added,removed", cwd=tmp_path)
+    store.run("compare", f"{BUCKET}/corpus", local / "corpus", "--fail-on-change", "added,removed", cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
     events = [json.loads(line)["event"] for line in store.objects("logs/build.jsonl")[""].splitlines()]
     assert (events[0], events[-1]) == ("run-start", "run-end")

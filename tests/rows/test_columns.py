@@ -259,7 +259,7 @@ def test_rows_come_back_from_every_target(name: str, way: str, tmp_path: Path) -
     write(tmp_path / "in" / place, rows)
     corpusfmt.convert(tmp_path / "in", tmp_path / "there", to=way, columns=name)
     assert corpusfmt.validate(tmp_path / "there/croissant.json", data=True).verdict.value == "valid"
-    corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="jsonl", source_format=way)
+    corpusfmt.convert(tmp_path / "there", tmp_path / "back", to="jsonl", format=way)
     assert rows_below(tmp_path / "back/data") == rows
 
 
@@ -512,8 +512,8 @@ def test_fields_by_options(tmp_path: Path) -> None:
     row = {"body": "x", "page": {"href": "u"}, "when": "2020-01-02", "langs": ["deu_Latn", "fr"], "n": 5}
     path = write(tmp_path / "a.jsonl", [row])
     corpusfmt.convert(
-        path, tmp_path / "out", to="dolma", source_format="jsonl", source_name="web",
-        text_field="body", id_field="n", url_field="/page/href", date_field="when", row_language_field="langs",
+        path, tmp_path / "out", to="dolma", format="jsonl", source_name="web",
+        text_field="body", id_field="n", url_field="/page/href", date_field="when", language_field="langs",
     )  # fmt: skip
     (found,) = rows_below(tmp_path / "out/documents")
     metadata = found.pop("metadata")

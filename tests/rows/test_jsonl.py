@@ -38,7 +38,7 @@ def write(path: Path, *rows: Any) -> Path:
 
 def converted(source: Path, to: Path, **options: Any) -> list[Json]:
     """Return the documents that a source becomes in Dolma."""
-    corpusfmt.convert(source, to, to="dolma", source_format="jsonl", **options)
+    corpusfmt.convert(source, to, to="dolma", format="jsonl", **options)
     files = sorted((to / "documents").rglob("*.gz"))
     return [json.loads(line) for path in files for line in gzip.decompress(path.read_bytes()).split(b"\n")[:-1]]
 
@@ -181,7 +181,7 @@ def test_documents_survive_the_way_there_and_back(dolma_corpus: Path, tmp_path: 
         "croissant.json",
         "data",
     }
-    corpusfmt.convert(tmp_path / "rows", tmp_path / "back", to="dolma", source_format="jsonl")
+    corpusfmt.convert(tmp_path / "rows", tmp_path / "back", to="dolma", format="jsonl")
     assert tree(tmp_path / "back/documents") == tree(dolma_corpus / "documents")
 
 

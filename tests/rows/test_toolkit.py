@@ -59,7 +59,7 @@ def test_rows_are_the_places_of_documents(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text":"a","id":"1"}\n{"text":"b","id":"2"}\n{"text":"c","id":"1"}\n', "utf-8")
     with pytest.raises(BadInput, match=r"^a\.jsonl:3: CNV106 source `jsonl`, id `1`: also at a\.jsonl:1$"):
-        corpusfmt.convert(path, tmp_path / "out", to="dolma", source_format="jsonl")
+        corpusfmt.convert(path, tmp_path / "out", to="dolma", format="jsonl")
 
 
 def test_equal_rows_are_rejected_each_at_its_place(tmp_path: Path) -> None:

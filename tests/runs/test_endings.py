@@ -41,7 +41,7 @@ _WITH_WORKERS = [
         "build {}/wet -o out",
         "convert {}/corpus out --to dolma",
         "validate {}/corpus --dedup",
-        "stats {}/corpus --with all",
+        "stats {}/corpus --count all",
         "compare {}/corpus {}/corpus",
         "datasheet {}/corpus -o out.html",
     )
@@ -190,7 +190,12 @@ def has_namespaces() -> bool:
 @pytest.mark.skipif(not has_namespaces(), reason="the system lets users mount nothing")
 @pytest.mark.parametrize(
     "words",
-    ["validate corpus --dedup", "validate corpus --dedup --jobs 2", "stats corpus --with all", "compare corpus corpus"],
+    [
+        "validate corpus --dedup",
+        "validate corpus --dedup --jobs 2",
+        "stats corpus --count all",
+        "compare corpus corpus",
+    ],
 )
 def test_a_full_temporary_folder_is_not_blamed_on_the_corpus(tmp_path: Path, temporary: Path, words: str) -> None:
     assert run_cli("build", SAMPLE, "-o", tmp_path / "corpus").returncode == 0

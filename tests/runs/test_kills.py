@@ -46,7 +46,7 @@ _COMMANDS = {
     "convert {}/dolma out --to oscar-1.1": _ENGINES,
     "convert {}/twice out --to dolma --on-bad-record quarantine": _ENGINES[:1],
     "validate {}/oscar --dedup --report json=out.json": _ENGINES,
-    "stats {}/oscar --with all --report json=out.json": _ENGINES,
+    "stats {}/oscar --count all --report json=out.json": _ENGINES,
     "compare {}/oscar {}/dolma --report json=out.json": _ENGINES,
     "describe {}/oscar -o out.json": ["--jobs 2"],
     "datasheet {}/oscar -o out.html": ["--jobs 2"],

@@ -28,7 +28,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path / "source"
 
 
-WAYS = [("dolma",), ("jsonl", "--on-loss", "allow"), ("oscar-1.1", "--lang-field", "lang", "--on-loss", "allow")]
+WAYS = [("dolma",), ("jsonl", "--on-loss", "allow"), ("oscar-1.1", "--language-entry", "lang", "--on-loss", "allow")]
 
 
 @pytest.mark.parametrize("way", WAYS, ids=" ".join)

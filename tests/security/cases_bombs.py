@@ -543,7 +543,7 @@ ATTACKS = [
     Attack("parquet-croissant", _parquet_in_croissant, _DATA, _LIMIT),
     Attack("parquet-list", _parquet_list, _VALIDATE, _ends_with("PQT102", 1)),
     Attack("parquet-value", _parquet_value, _VALIDATE, _ends_with("PQT102", 1)),
-    Attack("join-records", _join, ("records", "{data}/croissant.json", "--limit", "3"), _three_records),
+    Attack("join-records", _join, ("records", "{data}/croissant.json", "--number", "3"), _three_records),
     Attack("join-data", _join, (*_DATA, "--timeout", "4"), _LIMIT),
     Attack(
         "join-converted",

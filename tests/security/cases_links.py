@@ -580,7 +580,7 @@ ATTACKS = [
     Attack("link-all-documents-convert", _all_documents, _CONVERT, _kept_out),
     Attack("link-checksums-validate", _checksums, _CHECK, _reported("af/af_sha256.txt")),
     Attack("link-part-validate", _part, _CHECK, _reported("af/af.txt.gz")),
-    Attack("link-part-convert", _part, (*_CONVERT, "--from", "oscar-1.0"), _kept_out),
+    Attack("link-part-convert", _part, (*_CONVERT, "--format", "oscar-1.0"), _kept_out),
     Attack("link-part-describe", _part, _DESCRIBE, _kept_out),
     Attack("link-wet-build", _wet_link, (*_BUILD, "{data}"), _only_the_other_is_left_out),
     Attack("link-wet-folder-build", _wet_folder, (*_BUILD, "{data}"), _only_the_other_is_left_out),

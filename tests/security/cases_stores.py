@@ -33,7 +33,7 @@ _SOON = ("--timeout", "2")
 _ON_FILE = {
     "validate": ("validate", "{url}/a.jsonl", *_JSONL, *_SOON),
     "validate-jobs": ("validate", "{url}/a.jsonl", *_JSONL, *_SOON, "--jobs", "2"),
-    "convert": ("convert", "{url}/a.jsonl", "{out}", "--from", "jsonl", "--to", "dolma", *_SOON),
+    "convert": ("convert", "{url}/a.jsonl", "{out}", "--format", "jsonl", "--to", "dolma", *_SOON),
     "stats": ("stats", "{url}/a.jsonl", "--format", "jsonl", *_SOON),
     "show": ("show", "{url}/a.jsonl", "--format", "jsonl", "-n", "9999999", "--grep", "zzz", *_SOON),
     "compare": ("compare", "{url}/a.jsonl", "{url}/b.jsonl", "--old-format", "jsonl", "--new-format", "jsonl", *_SOON),
@@ -259,7 +259,7 @@ _WITH_SECRETS = {
     "validate-two": ("validate", f"{_NAMED}/a.jsonl{_QUERY}", f"{_NAMED}/b.jsonl{_QUERY}", *_JSONL, *_REPORTING),
     "validate-folder": ("validate", f"{_NAMED}/d", "--format", "jsonl", *_REPORTING),
     "validate-pattern": ("validate", f"{_NAMED}/d/*.jsonl", *_JSONL, *_REPORTING),
-    "convert": ("convert", f"{_NAMED}/a.jsonl{_QUERY}", "{out}/c", "--from", "jsonl", "--to", "dolma"),
+    "convert": ("convert", f"{_NAMED}/a.jsonl{_QUERY}", "{out}/c", "--format", "jsonl", "--to", "dolma"),
     "stats": ("stats", f"{_NAMED}/a.jsonl{_QUERY}", "--format", "jsonl", "--output-format", "json"),
     "stats-text": ("stats", f"{_NAMED}/a.jsonl{_QUERY}", "--format", "jsonl"),
     "show": ("show", f"{_NAMED}/a.jsonl{_QUERY}", "--format", "jsonl"),

@@ -109,7 +109,7 @@ def test_domains_match_a_dictionary(
 def test_domains_are_shown(tmp_path: Path) -> None:
     rows = [document(number, text="a" * number, metadata={"url": f"http://{number % 2}.de/"}) for number in range(1, 6)]
     write_rows(tmp_path / "in/documents/a.jsonl.gz", [*rows, document(9)])
-    done = run_cli("stats", "in", "--with", "none", "--domains", "all.csv", cwd=tmp_path)
+    done = run_cli("stats", "in", "--count", "none", "--domains", "all.csv", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, b"")
     shown = done.stdout.decode()
     assert "\ndomain  documents  bytes\n1.de            3      9\n0.de            2      6\n\n" in shown

@@ -48,7 +48,9 @@ def corpora(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (root / "whole/documents").mkdir(parents=True, exist_ok=True)
         shutil.copy(root / f"{shard}" / name, root / "whole" / name)
     for shard in range(3):
-        assert run_cli("stats", root / f"{shard}", "--with", ",".join(COUNTED), "--report", f"json={root}/{shard}.json")
+        assert run_cli(
+            "stats", root / f"{shard}", "--count", ",".join(COUNTED), "--report", f"json={root}/{shard}.json"
+        )
     return root
 
 

@@ -129,9 +129,9 @@ def test_the_command_writes_and_joins_parts(dolma_corpus: Path, tmp_path: Path) 
     file = str(min((dolma_corpus / "documents").rglob("*.gz")))
     for number in ("1", "2"):
         part = f"part={tmp_path / number}"
-        done = run_cli("stats", file, "--with", "all", "--shard", f"{number}/2", "--report", part)
+        done = run_cli("stats", file, "--count", "all", "--shard", f"{number}/2", "--report", part)
         assert done.returncode == 0
         assert f"part {number}/2: ".encode() in done.stdout
-    whole = run_cli("stats", file, "--with", "all", "--output-format", "json")
+    whole = run_cli("stats", file, "--count", "all", "--output-format", "json")
     found = run_cli("stats", "--merge", str(tmp_path / "1"), str(tmp_path / "2"), "--output-format", "json")
     assert (found.returncode, found.stdout) == (whole.returncode, whole.stdout)

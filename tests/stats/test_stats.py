@@ -242,7 +242,7 @@ def test_attributes_are_counted_embedded_or_in_sets(tmp_path: Path) -> None:
         for name, each in found["attributes"].items()
     }
     assert kept == {"n": (6, 0, None, None), "q": (6, 12, 0.5, 1.5), "s/q": (6, 6, 0, 1), "t": (6, 0, None, None)}
-    shown = run_cli("stats", tmp_path, "--with", "attributes").stdout.decode()
+    shown = run_cli("stats", tmp_path, "--count", "attributes").stdout.decode()
     assert (
         """
 attribute  documents  spans  min    50%  max  mean
@@ -284,7 +284,7 @@ def test_what_is_broken_is_named_and_the_rest_counted(dolma_corpus: Path, tmp_pa
         texts.extend(each.text for each in read)
     assert found.total.documents == len(texts)
     jsonschema.validate(found.to_dict(), SCHEMA)
-    done = run_cli("stats", tmp_path, "--with", "none")
+    done = run_cli("stats", tmp_path, "--count", "none")
     shown = done.stdout.decode()
     assert done.returncode == 3
     assert "documents/b.jsonl.gz: GEN101 " in shown
@@ -412,7 +412,7 @@ def test_outputs(tmp_path: Path) -> None:
     ]
     write_rows(tmp_path / "in/documents/a.jsonl.gz", rows)
     done = run_cli(
-        "stats", "in", "--with", "all", "--report", "json=stats.json", "--report", "markdown=stats.md", cwd=tmp_path
+        "stats", "in", "--count", "all", "--report", "json=stats.json", "--report", "markdown=stats.md", cwd=tmp_path
     )
     assert (done.returncode, done.stdout.decode()) == (0, TEXT)
     found = json.loads((tmp_path / "stats.json").read_bytes())
@@ -426,7 +426,7 @@ def test_outputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--with", "sizes"], "unknown statistic 'sizes'; known: words, domains, repeats, attributes"),
+        (["--count", "sizes"], "unknown statistic 'sizes'; known: words, domains, repeats, attributes"),
         (["--output-format", "html"], "unknown output format 'html'; known: text, json, markdown"),
     ],
 )
@@ -451,7 +451,7 @@ def test_a_card_has_the_tables_of_the_last_run_and_what_was_written_by_hand(osca
     shutil.copytree(oscar_corpus, corpus)
     card = corpus / "README.md"
     written = card.read_text("utf-8")
-    for options in ([], ["--with", "all"], ["--with", "none"], ["--with", "none"]):
+    for options in ([], ["--count", "all"], ["--count", "none"], ["--count", "none"]):
         assert run_cli("stats", corpus, "--card", card, *options).returncode == 0
     text = card.read_text("utf-8")
     assert text.startswith(f"{written.rstrip()}\n\n<!-- corpusfmt: statistics begin.")

@@ -57,7 +57,7 @@ def test_cc_100_comes_back(tmp_path: Path) -> None:
     ]
     assert re.fullmatch(r"de\.txt\.xz:1:[0-9a-f]{16}", rows[0]["id"])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar")
-    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="text", source_format="oscar")
+    corpusfmt.convert(tmp_path / "oscar", tmp_path / "back", to="text", format="oscar")
     (written,) = (tmp_path / "back/data").rglob("*.txt.gz")
     assert gzip.decompress(written.read_bytes()) == lzma.decompress(data)
 

@@ -101,7 +101,7 @@ def peak(command: str, first: list[str], many: list[str], options: dict[str, str
         (sealed, "validate", {}, 1_500, 1_500),
         (dolma, "convert", {"to": "dolma"}, 1_500, 1_500),
         # Documents are sorted by language first: 300 files in a task.
-        (dolma, "convert", {"to": "oscar", "language_field": "language"}, 1_500, 1_500),
+        (dolma, "convert", {"to": "oscar", "language_entry": "language"}, 1_500, 1_500),
         (dolma, "convert", {"to": "jsonl"}, 1_500, 1_500),
         (dolma, "convert", {"to": "text"}, 1_500, 1_500),
     ],

@@ -28,7 +28,7 @@ NewFormat = Annotated[str, typer.Option("--new-format", help="Format of NEW.")]
 Fail = Annotated[
     list[str],
     typer.Option(
-        "--fail-on",
+        "--fail-on-change",
         metavar="KINDS",
         help="Exit 1 on these differences, comma-separated: added, removed, changed-text, reassigned, changed-metadata, "
         "changed-attributes, moved, renamed, removed-language, removed-source, schema, licence, recipe, rules, model or version.",

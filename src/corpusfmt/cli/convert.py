@@ -10,7 +10,18 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, Finish, FollowLinks, Jobs, Profiled, RecordSetName, ShardOf
+from corpusfmt.cli.options import (
+    UNSET,
+    Bounds,
+    Engine,
+    Finish,
+    FollowLinks,
+    FormatName,
+    Jobs,
+    Profiled,
+    RecordSetName,
+    ShardOf,
+)
 from corpusfmt.cli.outcome import exit_status, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, UsageError
@@ -48,24 +59,16 @@ To = Annotated[
         autocompletion=completion.targets,
     ),
 ]
-From = Annotated[
-    str,
-    typer.Option(
-        "--from",
-        help="auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
-        autocompletion=completion.format_names,
-    ),
-]
 OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count losses in the report.")]
 OnBadRecord = Annotated[
     BadRecord,
     typer.Option("--on-bad-record", help="Stop at the first bad record, or write them to DST-quarantine with reasons."),
 ]
-LangField = Annotated[str | None, typer.Option("--lang-field", help="Field of `metadata` with the language.")]
-LangAttribute = Annotated[
+LanguageEntry = Annotated[str | None, typer.Option("--language-entry", help="Field of `metadata` with the language.")]
+LanguageAttribute = Annotated[
     str | None,
     typer.Option(
-        "--lang-attribute",
+        "--language-attribute",
         metavar="SET/KEY",
         help="Read the language from attributes KEY__LANGUAGE of a set (KEY alone: embedded attributes).",
     ),
@@ -139,11 +142,11 @@ def command(
     to: To,
     destination: Destination = None,
     output: Output = None,
-    source_format: From = "auto",
+    format_name: FormatName = "auto",
     on_loss: OnLoss = Loss.ERROR,
     on_bad_record: OnBadRecord = BadRecord.STOP,
-    lang_field: LangField = None,
-    lang_attribute: LangAttribute = None,
+    language_entry: LanguageEntry = None,
+    language_attribute: LanguageAttribute = None,
     source_name: SourceName = None,
     added: Added = None,
     merge_attributes: MergeAttributes = False,
@@ -174,11 +177,11 @@ def command(
             source,
             target,
             to=to,
-            source_format=source_format,
+            format=format_name,
             on_loss=on_loss.value,
             on_bad_record=on_bad_record.value,
-            language_field=lang_field,
-            language_attribute=lang_attribute,
+            language_entry=language_entry,
+            language_attribute=language_attribute,
             source_name=source_name,
             added=added,
             merge_attributes=merge_attributes,
@@ -186,8 +189,7 @@ def command(
             split_attributes=split_attributes or (),
             language_attributes=language_attributes,
             record_set=record_set,
-            row_language_field=rows.get("language_field"),
-            **{name: field for name, field in rows.items() if name != "language_field"},
+            **rows,
             no_origin=no_origin,
             part_bytes=part_size,
             shard_bytes=shard_size,

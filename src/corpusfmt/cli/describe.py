@@ -36,17 +36,11 @@ Publisher = Annotated[list[str], typer.Option(help="Organisation that publishes 
 Url = Annotated[str | None, typer.Option(help="Page of the dataset.")]
 Version = Annotated[str | None, typer.Option("--dataset-version", help="Version of the dataset: MAJOR.MINOR.PATCH.")]
 Published = Annotated[str | None, typer.Option("--date-published", metavar="DATE", help="Like 2024-01-31.")]
-Created = Annotated[str | None, typer.Option("--date-created", metavar="DATE", help="Like 2024-01-31.")]
-Modified = Annotated[str | None, typer.Option("--date-modified", metavar="DATE", help="Like 2024-01-31.")]
 CiteAs = Annotated[str | None, typer.Option("--cite-as", help="How to cite the dataset: a reference, or BibTeX.")]
 Keyword = Annotated[list[str], typer.Option("--keyword", help="Keyword; repeatable.")]
 InLanguage = Annotated[
     list[str],
     typer.Option("--in-language", metavar="TAG", help="Language; repeatable (default: the corpus's languages)."),
-]
-SameAs = Annotated[list[str], typer.Option("--same-as", metavar="URL", help="Another page of the dataset; repeatable.")]
-SdLicence = Annotated[
-    str | None, typer.Option("--sd-license", metavar="URL", help="Licence of the description itself.")
 ]
 Rai = Annotated[
     str | None,
@@ -71,13 +65,9 @@ def command(
     url: Url = None,
     dataset_version: Version = None,
     date_published: Published = None,
-    date_created: Created = None,
-    date_modified: Modified = None,
     cite_as: CiteAs = None,
     keyword: Keyword = [],  # noqa: B006
     in_language: InLanguage = [],  # noqa: B006
-    same_as: SameAs = [],  # noqa: B006
-    sd_license: SdLicence = None,
     rai: Rai = None,
     croissant: Croissant = None,
     evidence: Evidence = None,

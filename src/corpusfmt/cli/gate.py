@@ -24,7 +24,7 @@ _SECONDS_TO_END = 10
 Release = Annotated[Path, typer.Argument(metavar="RELEASE.toml", help="The steps of a release.")]
 ReportsFolder = Annotated[
     Path | None,
-    typer.Option("--reports", "-o", metavar="DIR", help="Folder for all reports (default: the one in the file)."),
+    typer.Option("--output", "-o", metavar="DIR", help="Folder for all reports (default: the one in the file)."),
 ]
 OutputFormat = Annotated[str, typer.Option(help="How findings are printed: any output format of `corpusfmt validate`.")]
 

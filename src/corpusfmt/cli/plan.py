@@ -32,9 +32,9 @@ Inputs = Annotated[
 ]
 Number = Annotated[int | None, typer.Option("--inputs", min=1, metavar="N", help="Number of inputs, instead of INPUT.")]
 MeanSize = Annotated[
-    str | None, typer.Option("--mean-size", "--mean-bytes", metavar="SIZE", help="Mean size of the inputs, like 150MB.")
+    str | None, typer.Option("--mean-size", metavar="SIZE", help="Mean size of the inputs, like 150MB.")
 ]
-Sample = Annotated[
+Measure = Annotated[
     list[str] | None,
     typer.Option(metavar="FILE|DIR", help="Inputs to measure (default: some of INPUT, or generated ones); repeatable."),
 ]
@@ -61,7 +61,7 @@ def command(
     keep_original: Annotated[
         bool, typer.Option("--keep-original", help="Also write the corpus as it was before deduplication.")
     ] = False,
-    sample: Sample = None,
+    measure: Measure = None,
     rates: RatesFile = None,
     save_rates: SaveRates = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU).")] = None,
@@ -79,8 +79,8 @@ def command(
 
     if bool(inputs) == (number is not None):
         raise UsageError("plan needs either inputs, or --inputs N with --mean-size SIZE")
-    if rates is not None and (sample or save_rates is not None):
-        raise UsageError("--rates measures nothing: remove --sample and --save-rates, or --rates")
+    if rates is not None and (measure or save_rates is not None):
+        raise UsageError("--rates measures nothing: remove --measure and --save-rates, or --rates")
     if STANDARD_INPUT in (inputs or []):
         raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
     chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
@@ -95,7 +95,7 @@ def command(
     found = (
         saved_rates(rates)
         if rates is not None
-        else measured(sample or sample_of(sources), chosen, recipe, keep_original=keep_original)
+        else measured(measure or sample_of(sources), chosen, recipe, keep_original=keep_original)
     )
     if place is not None:
         publish_bytes(place, msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")

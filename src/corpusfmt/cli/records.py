@@ -38,7 +38,7 @@ Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant descripti
 RecordSetName = Annotated[
     str | None, typer.Option("--record-set", metavar="NAME", help="`@id` or name; required if there are several.")
 ]
-Limit = Annotated[int | None, typer.Option("--limit", min=0, metavar="N", help="Stop after N records.")]
+Number = Annotated[int | None, typer.Option("-n", "--number", min=0, metavar="N", help="Stop after N records.")]
 Where = Annotated[
     list[str],
     typer.Option(
@@ -48,10 +48,12 @@ Where = Annotated[
     ),
 ]
 Split = Annotated[str | None, typer.Option("--split", metavar="NAME", help="Only records of this split.")]
-Columns = Annotated[str | None, typer.Option("--columns", metavar="A,B", help="Only these fields, in this order.")]
+Fields = Annotated[str | None, typer.Option("--fields", metavar="A,B", help="Only these fields, in this order.")]
 As = Annotated[
     Table,
-    typer.Option("--format", help="jsonl, csv, csv-safe (no cell is a formula), parquet or arrow (an IPC stream)."),
+    typer.Option(
+        "--output-format", help="jsonl, csv, csv-safe (no cell is a formula), parquet or arrow (an IPC stream)."
+    ),
 ]
 Output = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
@@ -64,8 +66,8 @@ def command(
     record_set: RecordSetName = None,
     where: Where = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     split: Split = None,
-    columns: Columns = None,
-    limit: Limit = None,
+    fields: Fields = None,
+    number: Number = None,
     table: As = Table.JSONL,
     output: Output = None,
     maps: Maps = [],  # noqa: B006
@@ -86,7 +88,7 @@ def command(
         found = records(
             path,
             record_set,
-            columns=names([columns] if columns else []),
+            fields=names([fields] if fields else []),
             where=where,
             split=split,
             maps=maps_of(maps),
@@ -94,7 +96,7 @@ def command(
             follow_links=follow_links,
             limits=limits,
         )
-        _write(found, _counted(found, limit, coverage), table, output)
+        _write(found, _counted(found, number, coverage), table, output)
     report = Report("croissant", "", tally, coverage)
     if tally.counts:
         for line in concise(report):
@@ -104,9 +106,9 @@ def command(
     raise SystemExit(exit_status(report, FailOn.ERROR))
 
 
-def _counted(found: Records, limit: int | None, coverage: Coverage) -> Iterator[Record]:
+def _counted(found: Records, number: int | None, coverage: Coverage) -> Iterator[Record]:
     for each in found:  # stop only at the next record, so that findings before it are reported
-        if coverage.documents == limit:
+        if coverage.documents == number:
             return
         yield each
         coverage.documents += 1

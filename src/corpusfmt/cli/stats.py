@@ -33,7 +33,7 @@ Merge = Annotated[
 With = Annotated[
     str,
     typer.Option(
-        "--with",
+        "--count",
         metavar="NAMES",
         help="Count these, too, comma-separated: words (and scripts), domains, repeats, attributes; all or none.",
     ),
@@ -169,7 +169,7 @@ def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> I
     if kind != _PART or path in {"", "-"}:
         raise UsageError("--shard writes a part of the statistics, and nothing else: add --report part=FILE alone")
     if domains is not None:
-        raise UsageError("a part has no list of domains: pass --with domains here, and --domains with --merge")
+        raise UsageError("a part has no list of domains: pass --count domains here, and --domains with --merge")
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, kind_of_parts())
         yield part

@@ -198,7 +198,7 @@ class Documents:
         """Set the document's language; return a fault if it is unknown, has no name in the target, or is not expected."""
         language = attributes.language(document, self._options)
         if not isinstance(language, str):
-            hint = "name the field of `metadata` with --lang-field or the attribute with --lang-attribute"
+            hint = "name the field of `metadata` with --language-entry or the attribute with --language-attribute"
             return self._unfit(document, LANGUAGE_UNKNOWN, "the language is unknown", hint)
         label = expected if language == expected else label_of(language)
         if label is None:

@@ -65,7 +65,9 @@ def language_attribute_of(given: str | None) -> LanguageAttribute | None:
         return None
     set_name, _, key = given.rpartition("/")
     if not key or (set_name and not _names_a_folder(set_name)):
-        raise UsageError(f"--lang-attribute is {clipped(given)!r}, expected SET/KEY, or KEY for embedded attributes")
+        raise UsageError(
+            f"--language-attribute is {clipped(given)!r}, expected SET/KEY, or KEY for embedded attributes"
+        )
     return LanguageAttribute(set_name, key)
 
 
@@ -88,7 +90,7 @@ def _names_a_folder(name: str) -> bool:
 
 def check_sets(options: Options, found: AbstractSet[str]) -> None:
     """Raise `UsageError` if an option names an attribute set that the source does not have."""
-    asked = [("--lang-attribute", options.language_attribute.set_name)] if options.language_attribute else []
+    asked = [("--language-attribute", options.language_attribute.set_name)] if options.language_attribute else []
     asked += [("--prefer-attributes", name) for name in options.prefer if name != EMBEDDED]
     for option, name in asked:
         if name and name not in found:
@@ -106,10 +108,10 @@ def checked(options: Options, *, by_language: bool) -> Options:
     if options.prefer and not options.merge:
         raise UsageError("--prefer-attributes only affects merging: add --merge-attributes")
     if options.language_field and options.language_attribute:
-        raise UsageError("--lang-field and --lang-attribute both name the language: choose one")
+        raise UsageError("--language-entry and --language-attribute both name the language: choose one")
     if not by_language and (options.language_field or options.language_attribute):
         raise UsageError(
-            "--lang-field and --lang-attribute are only for OSCAR, which has folders by language: remove them"
+            "--language-entry and --language-attribute are only for OSCAR, which has folders by language: remove them"
         )
     if options.added is not None:
         try:

@@ -25,7 +25,7 @@ LANGUAGE_UNKNOWN = RULES.finding(
 
     Why: the document would be filed under a wrong language.
     Example: Dolma without `metadata.language`, converted to OSCAR.
-    Fix: name the field or attribute with the language with --lang-field or --lang-attribute.
+    Fix: name the field or attribute with the language with --language-entry or --language-attribute.
     """,
 )
 
@@ -47,7 +47,7 @@ LANGUAGE_LABEL_UNFIT = RULES.finding(
 
     Why: the document would be filed under a wrong language. Codes of ISO 639, BCP 47 (`zh-Hant`, `deu_Latn`) and English names are known.
     Example: `not_en`; `und`; `multi` of the releases 22.01 and 23.01.
-    Fix: change the labels, or name another field or attribute with --lang-field or --lang-attribute.
+    Fix: change the labels, or name another field or attribute with --language-entry or --language-attribute.
     """,
 )
 

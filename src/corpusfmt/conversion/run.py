@@ -41,10 +41,10 @@ def convert(
     destination: str | Path,
     *,
     to: str,
-    source_format: str = "auto",
+    format: str = "auto",  # noqa: A002 - the name that users type
     on_loss: OnLoss = "error",
     on_bad_record: OnBadRecord = "stop",
-    language_field: str | None = None,
+    language_entry: str | None = None,
     language_attribute: str | None = None,
     record_set: str | None = None,
     columns: str | Path | None = None,
@@ -52,7 +52,7 @@ def convert(
     id_field: str | None = None,
     url_field: str | None = None,
     date_field: str | None = None,
-    row_language_field: str | None = None,
+    language_field: str | None = None,
     source_field: str | None = None,
     source_name: str | None = None,
     added: str | None = None,
@@ -82,7 +82,7 @@ def convert(
     count losses in the report. `on_bad_record` stops at the first bad record, or writes bad records with reasons to a
     folder next to the destination.
 
-    For targets laid out by language, the language comes from the field of `metadata` named by `language_field`, from the
+    For targets laid out by language, the language comes from the field of `metadata` named by `language_entry`, from the
     attributes named by `language_attribute` (`SET/KEY` or `KEY`), or from an earlier conversion. `source_name` and
     `added` apply to documents without these fields. `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma, bytes
     of rows) change the size of shards; by default they are kept. `compression` names the compressor of gzip files
@@ -92,7 +92,7 @@ def convert(
     `prefer_attributes` wins); `split_attributes` moves embedded attributes to sets, each `SET` or `SET=PREFIX`;
     `language_attributes` adds a set with the language. `text_field` and `id_field` name columns of Parquet or fields of
     Croissant records or JSON Lines; `record_set` chooses the record set. For JSON Lines, `url_field`, `date_field` (of the
-    creation), `row_language_field` and `source_field` name further fields; `columns` is a column profile for JSON Lines or text,
+    creation), `language_field` and `source_field` name further fields; `columns` is a column profile for JSON Lines or text,
     by its name or file. With `no_origin`, documents do not keep what only restores their rows. `follow_links` allows links that lead out of the source.
 
     If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
@@ -115,16 +115,16 @@ def convert(
         id_field=id_field,
         url_field=url_field,
         date_field=date_field,
-        language_field=row_language_field,
+        language_field=language_field,
         source_field=source_field,
         source=source_name,
         no_origin=no_origin,
     )
-    way = way_between(entry, source_format, to, reading)
+    way = way_between(entry, format, to, reading)
     asked = Options(
         on_loss,
         on_bad_record,
-        language_field,
+        language_entry,
         language_attribute_of(language_attribute),
         source_name,
         added,

@@ -68,7 +68,7 @@ class Way(Struct, frozen=True):
         for option, value in of_columns.items():
             is_known = self.reader.has_columns and (option == "--columns" or self.reader.names_fields)
             if value is not None and not is_known:
-                raise UsageError(f"{option} does not apply to {name}: remove it, or add --from jsonl")
+                raise UsageError(f"{option} does not apply to {name}: remove it, or add --format jsonl")
         if reading.record_set is not None and self.reader.plan is None:
             raise UsageError(f"{name} has no record sets: remove --record-set or convert a Croissant description")
 

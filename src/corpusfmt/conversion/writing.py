@@ -36,7 +36,7 @@ def write(
     to: str,
     on_loss: OnLoss = "error",
     on_bad_record: OnBadRecord = "stop",
-    language_field: str | None = None,
+    language_entry: str | None = None,
     language_attribute: str | None = None,
     source_name: str | None = None,
     added: str | None = None,
@@ -70,7 +70,7 @@ def write(
     asked = Options(
         on_loss,
         on_bad_record,
-        language_field,
+        language_entry,
         language_attribute_of(language_attribute),
         source_name,
         added,

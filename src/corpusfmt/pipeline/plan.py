@@ -131,7 +131,7 @@ def _assumptions(recipe: Recipe, rates: Rates, unknown: int) -> Sequence[str]:
             "the sample is small, so that the fixed costs of tasks and files count too much; name a larger one"
         )
     if rates.generated:
-        found.append("the sample was generated; name some of your inputs with --sample for the figures of your data")
+        found.append("the sample was generated; name some of your inputs with --measure for the figures of your data")
     if rates.recipe != recipe.name:
         found.append(f"the rates are those of the recipe {rates.recipe}")
     if unknown:
@@ -209,7 +209,7 @@ def measured(sample: Sequence[str], recipe: Recipe, name: str, *, keep_original:
             build(inputs, out, recipe=name, jobs=1, keep_original=keep_original, limits=limits, progress=watch.see)
         except LimitReached as error:
             raise Incomplete(
-                f"the sample was not built within {_SECONDS:g} seconds: name a smaller one with --sample, "
+                f"the sample was not built within {_SECONDS:g} seconds: name a smaller one with --measure, "
                 "or saved rates with --rates"
             ) from error
         output = sum(_sizes(out, without=STATE))

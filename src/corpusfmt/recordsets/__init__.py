@@ -111,7 +111,7 @@ def records(
     path: str | Path,
     record_set: str | None = None,
     *,
-    columns: Sequence[str] = (),
+    fields: Sequence[str] = (),
     where: Sequence[str] | str = (),
     split: str | None = None,
     maps: Mapping[str, str | Path] = NO_MAPS,
@@ -121,8 +121,8 @@ def records(
 ) -> Records:
     """Return the records of a record set (by `@id` or name), to iterate over as mappings or to convert to a table.
 
-    `path` is a Croissant description, or a folder with one; `record_set` may be omitted if there is only one. `columns`
-    are fields, by `@id`, name, or last part of the `@id`; `where` has conditions like `stars==4`; `split` is the name of a
+    `path` is a Croissant description, or a folder with one; `record_set` may be omitted if there is only one. `fields`
+    are named by `@id`, name, or last part of the `@id`; `where` has conditions like `stars==4`; `split` is the name of a
     split. `maps` names local copies of files in the description, by `@id`. Only local files are read, as a stream;
     `follow_links` allows links that lead out of the folder of the description.
 
@@ -138,7 +138,7 @@ def records(
     conditions = [_condition(source, each) for each in ([where] if isinstance(where, str) else where)]
     if split is not None:
         conditions.append(_of_split(source, split))
-    return Records(source, [_column(source, each).name for each in columns], conditions, on_finding, limits)
+    return Records(source, [_column(source, each).name for each in fields], conditions, on_finding, limits)
 
 
 def _opened(entry: Entry, record_set: str | None, maps: Mapping[str, Entry], limits: Limits) -> RecordSource:

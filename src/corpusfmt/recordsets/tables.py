@@ -168,7 +168,7 @@ def _array(column: Column, rows: Sequence[Record], kind: Any) -> Any:
         return pa.array([row[column.name] for row in rows], kind)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
         reason = f"column {clipped(column.name)!r}: {clipped(str(error))}"
-        raise UsageError(f"{reason}: write jsonl or choose other --columns") from error
+        raise UsageError(f"{reason}: write jsonl or choose other --fields") from error
 
 
 def _type_of(column: Column) -> Any:
