@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from description.folders import jsonl
+from description.corpora import CORPORA
+from description.folders import FOLDERS, Folder, jsonl, write
 from support import REPOSITORY, SAMPLE, run_cli
 
 import corpusfmt
 from corpusfmt.description.provenance import Release
 from corpusfmt.formats.croissant.model.shapes import DATASET
-from corpusfmt.model import UsageError
+from corpusfmt.model import Json, UsageError
 
 FILE = """
 [[creator]]
@@ -291,3 +292,163 @@ def test_what_is_inside_of_objects_is_bounded(table: Path) -> None:
     evidence: list[Any] = []
     corpusfmt.describe(table, evidence=evidence.append)
     assert any("more than" in each and "`a`" in each for each in evidence[0]["notes"]), evidence[0]["notes"]
+
+
+CITATION = b"""cff-version: 1.2.0
+title: Tea & Milk
+abstract: Prices of tea.
+authors:
+  - {given-names: Jane, family-names: Example, orcid: "https://orcid.org/0000-0000-0000-0001"}
+  - {name: Example Organisation}
+version: 1.2.0
+date-released: 2024-01-31
+license: CC-BY-4.0
+doi: 10.5281/zenodo.1
+keywords: [tea, milk]
+"""
+CODEMETA = b"""{"name": "Tea", "license": "https://spdx.org/licenses/MIT", "version": 2,
+"author": [{"@type": "Person", "givenName": "Jane", "familyName": "Example"}], "codeRepository": "https://example.org/tea"}"""
+CARD = b"---\nlicense: cc-by-sa-4.0\nlanguage: [de, en]\ntags: [prices, 'size:1k']\npretty_name: Prices\n---\n# Tea\n"
+REMOTE = b'[core]\n\tbare = false\n[remote "origin"]\n\turl = %s\n\tfetch = +refs/heads/*\n'
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+JANE = {"@type": "sc:Person", "name": "Jane Example"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "expected"),
+    [
+        ("CITATION.cff", CITATION, {
+            "name": "Tea & Milk", "description": "Prices of tea.", "version": "1.2.0", "datePublished": "2024-01-31",
+            "license": "https://spdx.org/licenses/CC-BY-4.0", "keywords": ["tea", "milk"],
+            "creator": [JANE | {"url": "https://orcid.org/0000-0000-0000-0001"},
+                        {"@type": "sc:Organization", "name": "Example Organisation"}],
+            "sameAs": ["https://doi.org/10.5281/zenodo.1"]}),
+        ("codemeta.json", CODEMETA, {"name": "Tea", "license": "https://spdx.org/licenses/MIT", "version": "2",
+                                     "creator": [JANE], "url": "https://example.org/tea"}),
+        ("README.md", CARD, {"name": "Prices", "license": "https://spdx.org/licenses/CC-BY-SA-4.0",
+                             "inLanguage": ["de", "en"], "keywords": ["prices"]}),
+        ("LICENSE", b"Apache License\n  Version 2.0, January 2004", {"license": "https://spdx.org/licenses/Apache-2.0"}),
+        ("LICENSE.txt", b"Do as you like", {}),
+        (".git/config", REMOTE % b"https://me:token@example.org/a/tea.git", {"url": "https://example.org/a/tea"}),
+        (".git/config", REMOTE % b"git@example.org:a/tea.git", {"url": "https://example.org/a/tea"}),
+        (".git/config", REMOTE % b"/home/me/tea", {}),
+        ("CITATION.cff", b"a: &a [x]\nb: *a\n", {}),
+        ("README.md", b"# Tea\n", {}),
+    ],
+)  # fmt: skip
+def test_files_about_the_data_say_what_they_hold(name: str, data: bytes, expected: Json, tmp_path: Path) -> None:
+    folder = write(Folder({"data/a.csv": b"x\n1\n", f"data/{name}": data}, {}), tmp_path) / "data"
+    evidence: list[Json] = []
+    described = corpusfmt.describe(folder, evidence=evidence.append)
+    ours = {"@context", "@type", "conformsTo", "distribution", "recordSet"}
+    plain = {"name": "data", "description": "Files of data"}
+    if "name" in expected and "description" not in expected:
+        plain["description"] = f"Files of {expected['name']}"
+    assert {key: value for key, value in described.items() if key not in ours} == plain | expected
+    noted = [note for note in evidence[0]["notes"] if note.startswith("from ")]
+    assert noted == ([f"from {name}: {', '.join(noted[0].partition(': ')[2].split(', '))}"] if expected else [])
+    assert set(noted[0].partition(": ")[2].split(", ")) == expected.keys() if noted else not expected
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("CITATION.cff", b"a: [", "it is not YAML"),
+        ("CITATION.cff", b"a: " + b"[" * 10_000, "it is nested too deeply"),
+        ("codemeta.json", b"{", "Expecting property name"),
+        ("codemeta.json", b"[" * 100_000, "recursion"),
+        ("LICENSE", b"x" * 2_000_000, "it has more than 1,048,576 bytes"),
+        ("LICENSE", b"\xff", "can't decode"),
+    ],
+)
+def test_files_about_the_data_that_cannot_be_read_are_a_note(name: str, data: bytes, why: str, tmp_path: Path) -> None:
+    folder = write(Folder({"a.csv": b"x\n1\n", name: data}, {}), tmp_path)
+    evidence: list[Json] = []
+    corpusfmt.describe(folder, evidence=evidence.append)
+    (note,) = (note for note in evidence[0]["notes"] if note.startswith(f"{name} is not read: "))
+    assert why in note
+
+
+def test_options_and_earlier_files_win_over_later_ones(tmp_path: Path) -> None:
+    outside = tmp_path / "CODEMETA"
+    outside.write_bytes(CODEMETA)
+    files = {"CITATION.cff": CITATION, "README.md": CARD, "a.csv": b"x\n1\n"}
+    folder = write(Folder(files, {}), tmp_path / "data")
+    (folder / "codemeta.json").symlink_to(outside)
+    described = corpusfmt.describe(folder, name="Mine", creator="Me")
+    assert described["name"] == "Mine"
+    assert [each["name"] for each in described["creator"]] == ["Me"]
+    assert described["license"] == "https://spdx.org/licenses/CC-BY-4.0"
+    assert (described["inLanguage"], "url" in described) == (["de", "en"], False)
+
+
+HUB = "https://huggingface.co/datasets/a/tea"
+
+
+@pytest.mark.parametrize(
+    ("url", "clone", "base"),
+    [
+        (HUB, HUB, f"{HUB}/resolve/{COMMIT}/"),
+        (f"{HUB}/tree/v1", HUB, f"{HUB}/resolve/v1/"),
+        ("hf://datasets/a/tea@refs%2Fpr%2F1", HUB, f"{HUB}/resolve/refs%2Fpr%2F1/"),
+        ("https://github.com/a/tea.git", "https://github.com/a/tea", f"https://github.com/a/tea/raw/{COMMIT}/"),
+        ("https://gitlab.com/a/tea/-/tree/v1", "https://gitlab.com/a/tea", "https://gitlab.com/a/tea/-/raw/v1/"),
+        ("https://example.org/data", None, "https://example.org/data/"),
+        ("nowhere", None, None),
+    ],
+)
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_repository_contains_the_files(
+    url: str, clone: str | None, base: str | None, is_packed: bool, tmp_path: Path
+) -> None:
+    refs = {".git/packed-refs": f"# pack-refs\n{COMMIT} refs/heads/main\n"}
+    git = {".git/HEAD": "ref: refs/heads/main\n"} | (refs if is_packed else {".git/refs/heads/main": f"{COMMIT}\n"})
+    tables = {f"{name} 1.csv": b"x\n1\n" for name in "ab"}
+    folder = write(Folder(tables | {name: text.encode() for name, text in git.items()}, {}), tmp_path)
+    if base is None:
+        with pytest.raises(UsageError, match="--repository is 'nowhere', expected a URL"):
+            corpusfmt.describe(folder, repository=url)
+        return
+    described = corpusfmt.describe(folder, repository=url)
+    assert described["url"] == (clone or url)
+    addresses = [each["contentUrl"] for each in described["distribution"] if "contentUrl" in each]
+    assert addresses == [*([clone] if clone else []), f"{base}a%201.csv", f"{base}b%201.csv"]
+    contained = [each.get("containedIn") for each in described["distribution"] if each["@type"] == "cr:FileSet"]
+    assert contained == [{"@id": "repository"} if clone else None]
+
+
+def test_a_description_is_completed(tmp_path: Path) -> None:
+    (tmp_path / "owner.toml").write_text('[rai]\ndataBiases = "Mostly news."\n')
+    folder = write(Folder({"a.csv": b"x\n1\n"}, {}), tmp_path / "data")
+    first = corpusfmt.describe(folder, license="https://example.org/old")
+    made = tmp_path / "hub.json"
+    made.write_text(json.dumps(first))
+    done = run_cli("describe", made, "--rai", tmp_path / "owner.toml", "--license", "https://example.org/new")
+    assert done.returncode == 0, done.stderr
+    second = json.loads(done.stdout)
+    assert second.pop("rai:dataBiases") == "Mostly news."
+    claims = [first["conformsTo"], "http://mlcommons.org/croissant/RAI/1.0"]
+    assert second == first | {"license": "https://example.org/new", "conformsTo": claims}
+    assert run_cli("describe", made).returncode == 2
+    for text in ('{"@context": {}, "@context": {}, "@type": "sc:Dataset", "conformsTo": "http://mlcommons.org/croissant/1.1"}',
+                 '{"@context": "http://mlcommons.org/croissant/1.1", "@type": "sc:Dataset"}'):  # fmt: skip
+        made.write_text(text)
+        assert b"corpusfmt fix" in run_cli("describe", made, "--url", "https://example.org").stderr
+
+
+#: What only the author can settle: who made the data, under which licence, what it may be used for.
+OF_THE_AUTHOR = {"CRO207", "CRO208", "CRO209", "CRO210", "CRO212", "CRO290"}
+
+
+@pytest.mark.parametrize("repository", [None, HUB])
+def test_what_is_described_has_no_finding_but_those_of_its_author(repository: str | None, tmp_path: Path) -> None:
+    folders = FOLDERS | {name: Folder(files, {}) for name, files in CORPORA.items()}
+    found = {}
+    for name, made in folders.items():
+        folder = write(made, tmp_path / name)
+        description = corpusfmt.describe(folder, base=folder, repository=repository)
+        (folder / "croissant.json").write_text(json.dumps(description))
+        profile = ["strict", "hub", "neurips-2026"]
+        report = corpusfmt.validate(folder / "croissant.json", format="croissant", profile=profile)
+        found[name] = {code: count for code, count in report.by_rule.items() if code not in OF_THE_AUTHOR}
+    assert {name: codes for name, codes in found.items() if codes} == {}

@@ -18,7 +18,9 @@ from corpusfmt.wording import json_text
 if TYPE_CHECKING:
     from corpusfmt.io.outputs import Place
 
-Corpus = Annotated[str, typer.Argument(metavar="DIR", help="A corpus, or any folder of data files.")]
+Corpus = Annotated[
+    str, typer.Argument(metavar="PATH", help="A corpus, any folder of data files, or a description to complete.")
+]
 Output = Annotated[
     str | None,
     typer.Option(
@@ -46,6 +48,10 @@ Rai = Annotated[
     str | None,
     typer.Option("--rai", metavar="FILE", help="Creators, RAI 1.0 and provenance in TOML (schemas/description/)."),
 ]
+Repository = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where the data is published: a repository on the Hub or in git, or any folder."),
+]
 Croissant = Annotated[str | None, typer.Option(metavar="VERSION", help="1.1 or 1.0 (default: 1.1).")]
 Evidence = Annotated[
     str | None,
@@ -71,6 +77,7 @@ def command(
     rai: Rai = None,
     croissant: Croissant = None,
     evidence: Evidence = None,
+    repository: Repository = None,
     format_name: FormatName = "auto",
     rows: Profiled = UNSET,
     config: ConfigFile = None,
@@ -98,6 +105,7 @@ def command(
             croissant=croissant,
             base=described and described.parent,
             reading=ReadOptions(**rows),
+            repository=repository,
             format=format_name,
             follow_links=follow_links,
             jobs=jobs,

@@ -17,7 +17,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from corpusfmt.description.provenance import Release, load_owner, release_at, revision_as_source
+from corpusfmt.description.provenance import (
+    Release,
+    Repository,
+    load_owner,
+    release_at,
+    repository_at,
+    revision_as_source,
+    said_about,
+)
 from corpusfmt.engine.config import Details
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
@@ -159,6 +167,7 @@ def describe(
     rai: str | Path | None = None,
     croissant: str | None = None,
     evidence: Callable[[Json], None] | None = None,
+    repository: str | None = None,
     format: str = "auto",  # noqa: A002
     columns: str | Path | None = None,
     follow_links: bool = False,
@@ -186,6 +195,7 @@ def describe(
         croissant=croissant,
         base=None if base is None else place_of(base, "base"),
         reading=ReadOptions(columns=None if columns is None else str(columns), **fields),
+        repository=repository,
         format=format,
         follow_links=follow_links,
         jobs=jobs,
@@ -218,6 +228,7 @@ def described_as(
     jobs: int | None,
     limits: Limits,
     progress: Callable[[Progress], None] | None,
+    repository: str | None = None,
     format: str = "auto",  # noqa: A002 - the name that users type
     outputs: Sequence[Place] = (),
 ) -> tuple[Json, Json]:
@@ -246,12 +257,19 @@ def described_as(
         return each.path == _OWN_FILE or url in written or (is_unlisted(each.path) and not is_hidden(each.path))
 
     properties = details.properties() | owner
+    if fmt is not None and fmt.descriptions is not None:
+        return _completed(fmt.descriptions, entry, properties)
+    notes: list[str] = []
+    said = said_about(entry, properties, notes)
+    published = repository_at(repository, entry, notes) if repository is not None else Repository("")
+    if repository is not None:
+        properties = {"url": published.clone or repository} | properties
     release = release_at(entry) if version != "1.0" else None
     if release is None and version != "1.0":
         properties = revision_as_source(entry) | properties
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
-    name = properties.pop("name", own)
+    name = properties.pop("name", _merged(said.values()).get("name", own))
     corpus = why = None
     if fmt is not None and not fmt.describers[known_as].is_open:
         try:
@@ -271,18 +289,41 @@ def described_as(
             raise UsageError(f"nothing to describe: no data found in {path}")
         if fmt is not None and why:
             found.notes.append(f"described as any folder, not as {fmt.name}: {why}")
-        described = _surveyed(name, found, release, prefix, properties)
+        described = _surveyed(name, found, release, prefix)
     else:
         known = corpus.files
         with within(meter):
             found = survey(
                 leave_out=lambda each: is_output(each) or prefix + each.path in known or is_root_file(each.name)
             )
-        described = _of_corpus(corpus, found, name, release, prefix, properties)
+        described = _of_corpus(corpus, found, name, release, prefix)
+    # What the data itself shows goes before what files say about it, but for the sentence that describes any folder.
+    derived = {key: value for key, value in described.details.items() if key != "description"}
+    said = {file: {key: each[key] for key in each if key not in derived} for file, each in said.items()}
+    found.notes += notes + [f"from {file}: {', '.join(each)}" for file, each in said.items() if each]
+    details_of = dict(described.details) | _merged(said.values()) | properties
+    described = replace(described, details=details_of, base=published.base, clone=published.clone)
     document = _descriptions().write(described, version)
     return msgspec.to_builtins(document, enc_hook=list), found.evidence
 
 
+def _merged(tables: Iterable[Json]) -> Json:
+    return {name: value for each in tables for name, value in each.items()}
+
+
+def _completed(descriptions: Descriptions, entry: Entry, properties: Json) -> tuple[Json, Json]:
+    if not properties:
+        raise UsageError(
+            f"{entry.path} is a description: name the folder of the data, or what to add, such as --rai FILE"
+        )
+    with entry.open() as file:
+        data = file.read(_MOST_DESCRIPTION + 1)
+    if len(data) > _MOST_DESCRIPTION:
+        raise UsageError(f"{entry.path} has more than {_MOST_DESCRIPTION:,} bytes")
+    return descriptions.complete(data, properties), {"notes": []}
+
+
+_MOST_DESCRIPTION = 64 * 1024 * 1024
 #: What describing writes.
 _OWN_FILE = "croissant.json"
 
@@ -314,7 +355,7 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
             return None, ""
         version = detection.version
     if fmt.descriptions is not None and entry.kind == "file":
-        raise UsageError(f"{entry.path} is a description: name the folder of the data")
+        return fmt, version
     if version not in fmt.describers:
         return None, ""
     if names_columns(reading) and not (fmt.reader and fmt.reader.has_columns):
@@ -322,7 +363,7 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
     return fmt, version
 
 
-def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, properties: Json) -> Described:
+def _surveyed(name: str, found: Survey, release: Release | None, prefix: str) -> Described:
     listed = release.files if release is not None else {}
     tables = {
         each.path: each.facts
@@ -333,7 +374,7 @@ def _surveyed(name: str, found: Survey, release: Release | None, prefix: str, pr
     derived: Json = {"description": f"Files of {name}"} | (release.provenance if release is not None else {})
     if found.languages:
         derived["inLanguage"] = sorted(found.languages)
-    return Described(name, found.files, found.record_sets, derived | properties)
+    return Described(name, found.files, found.record_sets, derived)
 
 
 class _Corpus(Struct, frozen=True):
@@ -381,9 +422,7 @@ def _corpus(
     return _Corpus(describer, dict(sorted(files.items())), contents, left_out)
 
 
-def _of_corpus(
-    corpus: _Corpus, rest: Survey, name: str, release: Release | None, prefix: str, properties: Json
-) -> Described:
+def _of_corpus(corpus: _Corpus, rest: Survey, name: str, release: Release | None, prefix: str) -> Described:
     """Return a corpus with the other files of its folder."""
     describer, contents = corpus.describer, corpus.contents
     reason = why_not_loaded(corpus.files, contents)
@@ -397,8 +436,8 @@ def _of_corpus(
         if each.name in contents.fields and each.names[0] in contents.absent and not reason
     ]
     release = _confirmed(release, corpus.files, prefix, rest)
-    properties = (release.provenance if release is not None else {}) | properties
-    described = _described(describer, corpus.files, contents, name, properties)
+    provenance = release.provenance if release is not None else {}
+    described = _described(describer, corpus.files, contents, name, provenance)
     if release is not None:
         described = _annotated(described, describer, release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]

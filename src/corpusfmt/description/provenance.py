@@ -1,22 +1,24 @@
-"""Internal: What the manifest of a corpus says: what it was made of, and by what, in the terms of PROV-O; and how many documents
-and how much text it has.
+"""Internal: What is known of a corpus apart from its data: by its owner's file, by the files about it, by its git repository; and
+by its manifest what it was made of, in the terms of PROV-O, and how many documents and how much text it has.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from msgspec import Struct
 
 from corpusfmt._resources import resource
 from corpusfmt.formats.describing import Describer, Statistic, count_of
+from corpusfmt.hub.card import Malformed, yaml_object
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry, is_uri, read_named
 from corpusfmt.io.revisions import revision_of
@@ -114,6 +116,213 @@ def activity(table: Mapping[str, Any]) -> Json:
     times = {f"prov:{name}": table[name] for name in ("startedAtTime", "endedAtTime") if name in table}
     by = {"prov:wasAssociatedWith": named} if named else {}
     return {"@type": "prov:Activity", "rdfs:label": table["label"], **times, **by}
+
+
+# Licences of data by the names that cards and citations give them, SPDX identifiers in lower case or not.
+_LICENCES = {
+    name.lower(): name
+    for name in (
+        "AFL-3.0", "AGPL-3.0", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "CC-BY-2.0", "CC-BY-3.0", "CC-BY-4.0",
+        "CC-BY-NC-3.0", "CC-BY-NC-4.0", "CC-BY-NC-ND-4.0", "CC-BY-NC-SA-3.0", "CC-BY-NC-SA-4.0", "CC-BY-ND-4.0", "CC-BY-SA-3.0",
+        "CC-BY-SA-4.0", "CDLA-Permissive-1.0", "CDLA-Permissive-2.0", "CDLA-Sharing-1.0", "EUPL-1.2", "GPL-2.0", "GPL-3.0", "ISC",
+        "LGPL-3.0", "MIT", "MPL-2.0", "ODbL-1.0", "ODC-By-1.0", "OGL-UK-3.0", "PDDL-1.0", "Unlicense",
+    )
+} | {"odbl": "ODbL-1.0", "odc-by": "ODC-By-1.0", "pddl": "PDDL-1.0"}  # fmt: skip
+_BY_TEXT = {
+    r"MIT License|^Permission is hereby granted, free of charge": "MIT",
+    r"Apache License Version 2\.0": "Apache-2.0",
+    r"BSD 3-Clause": "BSD-3-Clause",
+    r"CC0 1\.0 Universal": "CC0-1.0",
+    r"Attribution 4\.0 International": "CC-BY-4.0",
+    r"Attribution-ShareAlike 4\.0 International": "CC-BY-SA-4.0",
+    r"Attribution-NonCommercial 4\.0 International": "CC-BY-NC-4.0",
+    r"Open Database License": "ODbL-1.0",
+}
+_REMOTE = re.compile(r'^\[remote "origin"\][^\[]*?^\s*url\s*=\s*(\S+)', re.MULTILINE)
+_ADDRESS = re.compile(
+    r"(?:https?|ssh|git)://(?:[^/@]*@)?([\w.:-]+)/([\w./~-]+?)(?:\.git)?/?|[\w.-]+@([\w.-]+):([\w./~-]+?)(?:\.git)?"
+)
+
+
+def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[str, Json]:
+    """Return the properties that files about a corpus give, by file, apart from those that are given.
+
+    The files are data of strangers: at most 1 MiB of each is read, nothing is executed, and nothing outside of the folder.
+    """
+    made: dict[str, Json] = {}
+    known = set(given)
+    for name, properties in _SAID.items() if corpus.kind == "directory" and not corpus.is_remote else ():
+        try:
+            text = _text_of(corpus, name)
+            said = properties(text) if text is not None else {}
+        except (OSError, ValueError, RecursionError, Malformed, UsageError) as error:
+            notes.append(f"{name} is not read: {error}")
+            continue
+        made[name] = {key: value for key, value in said.items() if value and key not in known}
+        known |= made[name].keys()
+    return made
+
+
+def _text_of(corpus: Entry, name: str) -> str | None:
+    entry = corpus.child(name)
+    if entry is None or entry.kind != "file":
+        return None
+    with entry.open() as file:
+        data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError(f"it has more than {_MOST_BYTES:,} bytes")
+    return data.decode()
+
+
+def _yaml(text: str, line: int) -> Json:
+    return yaml_object(text, Judge(RULES, Grading(), version="", path=NAME), "it", line)
+
+
+def _of_citation(text: str) -> Json:
+    """Return what a CITATION.cff says (https://github.com/citation-file-format/citation-file-format, 1.2.0)."""
+    cff = _yaml(text, 1)
+    creators = []
+    for each in _objects(cff.get("authors")):
+        parts = [each.get(name) for name in ("given-names", "name-particle", "family-names", "name-suffix")]
+        person = " ".join(part for part in parts if isinstance(part, str))
+        table = (
+            _texts(each, "email", "affiliation") | _texts(each, "website", to="url") | _texts(each, "orcid", to="url")
+        )
+        name = person or each.get("name")
+        if isinstance(name, str):
+            creators.append(_agent({"type": "Person" if person else "Organization", "name": name, **table}))
+    doi = cff.get("doi")
+    return {
+        **_texts(cff, "title", to="name"), **_texts(cff, "abstract", to="description"), **_texts(cff, "version"),
+        **_texts(cff, "date-released", to="datePublished"), **_texts(cff, "url"), "creator": creators,
+        "license": _licence(cff.get("license")), "keywords": _list(cff.get("keywords")),
+        "sameAs": [f"https://doi.org/{doi}"] if isinstance(doi, str) else [],
+    }  # fmt: skip
+
+
+def _of_codemeta(text: str) -> Json:
+    """Return what a codemeta.json says (https://codemeta.github.io/terms/)."""
+    meta: Any = json.loads(text)
+    meta = meta if isinstance(meta, dict) else {}
+    creators = []
+    for each in _objects(meta.get("author") or meta.get("creator")):
+        parts = [each.get(name) for name in ("givenName", "familyName")]
+        name = each.get("name") or " ".join(part for part in parts if isinstance(part, str))
+        kind = "Organization" if each.get("@type") == "Organization" else "Person"
+        if isinstance(name, str) and name:
+            creators.append(_agent({"type": kind, "name": name, **_texts(each, "email")}))
+    return {
+        **_texts(meta, "name"), **_texts(meta, "description"), **_texts(meta, "version"), **_texts(meta, "datePublished"),
+        **_texts(meta, "dateModified"), **_texts(meta, "codeRepository", to="url"), **_texts(meta, "url"), "creator": creators,
+        "license": _licence(meta.get("license")), "keywords": _list(meta.get("keywords")),
+    }  # fmt: skip
+
+
+def _of_card(text: str) -> Json:
+    """Return what the head of a card says, as on the Hub."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    if lines[0] != "---" or "---" not in lines[1:]:
+        return {}
+    head = _yaml("\n".join(lines[1 : lines.index("---", 1)]), 2)
+    return {
+        **_texts(head, "pretty_name", to="name"), "license": _licence(head.get("license")),
+        "inLanguage": [each for each in _list(head.get("language")) if each != "multilingual"],
+        "keywords": [each for each in _list(head.get("tags")) if ":" not in each],
+    }  # fmt: skip
+
+
+def _of_licence(text: str) -> Json:
+    beginning = " ".join(text[:4000].split())
+    found = (name for pattern, name in _BY_TEXT.items() if re.search(pattern, beginning))
+    return {"license": _licence(next(found, None))}
+
+
+def _of_git(text: str) -> Json:
+    remote = _REMOTE.search(text)
+    address = _ADDRESS.fullmatch(remote[1]) if remote else None
+    return {"url": f"https://{address[1] or address[3]}/{address[2] or address[4]}"} if address else {}
+
+
+#: How files about a corpus are read; what the first ones say goes before what others do.
+_SAID: Mapping[str, Callable[[str], Json]] = {
+    "CITATION.cff": _of_citation,
+    "codemeta.json": _of_codemeta,
+    "README.md": _of_card,
+    "LICENSE": _of_licence,
+    "LICENSE.txt": _of_licence,
+    "LICENSE.md": _of_licence,
+    ".git/config": _of_git,
+}
+
+
+def _licence(name: Any) -> str:
+    name = name[0] if isinstance(name, list) and len(name) == 1 else name
+    if not isinstance(name, str):
+        return ""
+    known = _LICENCES.get(name.lower())
+    return f"https://spdx.org/licenses/{known}" if known else name if is_uri(name) else ""
+
+
+def _objects(value: Any) -> list[Json]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, dict)]
+
+
+def _list(value: Any) -> list[str]:
+    return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+
+
+def _texts(table: Mapping[str, Any], name: str, *more: str, to: str = "") -> dict[str, str]:
+    """Return texts of a table, numbers and dates included, the first one under another name."""
+    values = {to if to and each == name else each: table.get(each) for each in (name, *more)}
+    return {
+        each: str(value) for each, value in values.items() if isinstance(value, str | int | float | dt.date) and value
+    }
+
+
+class Repository(Struct, frozen=True):
+    """Where a corpus is published: what its files' addresses begin with, and the address to clone, if it is a git repository."""
+
+    base: str
+    clone: str = ""
+
+
+_HUB = re.compile(r"(?:https://huggingface\.co/|hf://)(datasets/[^/@]+/[^/@]+?)(?:(?:/tree/|@)([^/]+))?/?")
+_FORGE = re.compile(r"(https://(?:github|gitlab)\.com/[^/]+/[^/]+?)(?:\.git)?(?:(?:/-)?/tree/(.+?))?/?")
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+
+def repository_at(url: str, corpus: Entry, notes: list[str]) -> Repository:
+    """Return the repository at a URL, in the revision that it names, or else in that of the folder's own git repository."""
+    if not re.match(r"(?:https?|hf|s3|gs)://[^/]", url):
+        raise UsageError(f"--repository is {url!r}, expected a URL")
+    match = _HUB.fullmatch(url) or _FORGE.fullmatch(url)
+    if match is None:
+        return Repository(f"{url.rstrip('/')}/")
+    revision = match[2] or _head_commit(corpus)
+    if revision is None:
+        revision = "main"
+        notes.append("addresses of files follow the branch `main`: name a commit, as in --repository URL/tree/COMMIT")
+    if match.re is _HUB:
+        clone = f"https://huggingface.co/{match[1]}"
+        return Repository(f"{clone}/resolve/{quote(unquote(revision), safe='')}/", clone)
+    raw = "/raw/" if match[1].startswith("https://github") else "/-/raw/"
+    return Repository(f"{match[1]}{raw}{quote(revision)}/", match[1])
+
+
+def _head_commit(corpus: Entry) -> str | None:
+    """Return the commit that is checked out in a folder."""
+    if corpus.kind != "directory" or corpus.is_remote:
+        return None
+    try:
+        head = (_text_of(corpus, ".git/HEAD") or "").strip()
+        name = head.removeprefix("ref: ")
+        if name != head:
+            packed = _text_of(corpus, ".git/packed-refs") or ""
+            lines = (line.partition(" ") for line in packed.split("\n"))
+            head = _text_of(corpus, f".git/{name}") or next((commit for commit, _, ref in lines if ref == name), "")
+    except (OSError, ValueError):
+        return None
+    return head.strip() if _COMMIT.fullmatch(head.strip()) else None
 
 
 # With more inputs only their folders are named.

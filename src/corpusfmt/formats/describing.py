@@ -187,13 +187,16 @@ class Describer(Struct, frozen=True):
 class Described(Struct, frozen=True):
     """A corpus to describe: its files, and its record sets. Sets of files without records have no fields.
 
-    `files` are iterated over more than once. `details` are properties of the dataset, copied unchanged.
+    `files` are iterated over more than once. `details` are properties of the dataset, copied unchanged. Addresses of files begin
+    with `base`; `clone` is the git repository that contains them.
     """
 
     name: str
     files: Iterable[FileOf]
     record_sets: Sequence[RecordSetOf]
     details: Mapping[str, object]
+    base: str = ""
+    clone: str = ""
 
 
 class Survey(Struct):
@@ -227,6 +230,8 @@ class Descriptions(Struct, frozen=True):
     versions: Sequence[str]
     #: Return a description in a version; its distribution, and the data of record sets, are made anew whenever they are read.
     write: Callable[[Described, str], Json]
+    #: Return a description, as bytes, with further properties of its dataset. Raises `UsageError` if it is none.
+    complete: Callable[[bytes, Mapping[str, object]], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
     survey: MakeSurvey

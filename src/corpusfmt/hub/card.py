@@ -62,7 +62,7 @@ def tables_of(
     Defects are reported, and no tables returned.
     """
     try:
-        head = _head(card, judge)
+        head = head_of(card, judge)
         configs = head.get("configs")
         infos = _infos(head)
         if not configs:
@@ -79,7 +79,8 @@ def tables_of(
     return []
 
 
-def _head(card: Entry, judge: Judge) -> Json:
+def head_of(card: Entry, judge: Judge) -> Json:
+    """Return the head of a card, YAML. Raises `Malformed`, `UsageError` if nothing here reads YAML, and `OSError`."""
     with card.open() as file:
         data = file.read(_MOST_BYTES + 1)
     if len(data) > _MOST_BYTES:
@@ -90,10 +91,14 @@ def _head(card: Entry, judge: Judge) -> Json:
         raise Malformed(f"the card is not UTF-8 at byte {error.start}") from error
     if lines[0] != "---" or "---" not in lines[1:]:
         return {}
-    text = "\n".join(lines[1 : lines.index("---", 1)])
+    return yaml_object("\n".join(lines[1 : lines.index("---", 1)]), judge)
+
+
+def yaml_object(text: str, judge: Judge, what: str = "the head of the card", line: int = 2) -> Json:
+    """Return a mapping in YAML without aliases, else an empty one; `line` is its first one in the file. Raises as `head_of`."""
     if _TOO_DEEP.search(text) or _brackets(text) > _MOST_BRACKETS:
-        raise Malformed("the head of the card is nested too deeply")
-    return _parsed(text, judge)
+        raise Malformed(f"{what} is nested too deeply")
+    return _parsed(text, judge, what, line)
 
 
 def _brackets(text: str) -> int:
@@ -105,7 +110,7 @@ def _brackets(text: str) -> int:
     return deepest
 
 
-def _parsed(text: str, judge: Judge) -> Json:
+def _parsed(text: str, judge: Judge, what: str, line: int) -> Json:
     yaml = _yaml()
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -113,20 +118,18 @@ def _parsed(text: str, judge: Judge) -> Json:
         def construct_mapping(self, node: Any, deep: bool = False) -> Any:
             found = super().construct_mapping(node, deep=deep)
             if len(found) < len(node.value):
-                raise Malformed("the head of the card has a key twice")
+                raise Malformed(f"{what} has a key twice")
             return found
 
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, base)):
-            judge.coverage.gap(NAME, "the head of the card", "it has aliases, which are not followed")
+            judge.coverage.gap(NAME, what, "it has aliases, which are not followed")
             return {}
         head = yaml.load(text, Loader)
     except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
         where = getattr(error, "problem_mark", None)
-        place = f" at line {where.line + 2}" if where else ""
-        raise Malformed(
-            f"the head of the card is not YAML{place}: {getattr(error, 'problem', None) or error}"
-        ) from error
+        place = f" at line {where.line + line}" if where else ""
+        raise Malformed(f"{what} is not YAML{place}: {getattr(error, 'problem', None) or error}") from error
     return head if isinstance(head, dict) else {}
 
 
@@ -134,7 +137,7 @@ def _yaml() -> Any:
     try:
         return import_module("yaml")
     except ImportError as error:
-        raise UsageError("the profile needs a package to read the card: pip install 'corpusfmt[hf]'") from error
+        raise UsageError("reading YAML needs a package: pip install 'corpusfmt[hf]'") from error
 
 
 def _tables(configs: Any, infos: Mapping[str, Json], paths: Sequence[str], judge: Judge) -> Iterator[Table]:

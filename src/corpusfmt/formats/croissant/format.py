@@ -46,6 +46,12 @@ def _description(described: Described, version: str) -> Json:
     return description(described, version)
 
 
+def _complete(data: bytes, details: Mapping[str, object]) -> Json:
+    from corpusfmt.formats.croissant.write import completed  # noqa: PLC0415
+
+    return completed(data, details)
+
+
 def _is_of(data_type: str, value: object) -> bool:
     return _judge_of_types()(data_type, value)
 
@@ -93,5 +99,5 @@ FORMAT = Format(
     schema=_schema,
     offers_edits=True,
     records=_records,
-    descriptions=Descriptions(WRITTEN, _description, _is_of, _survey, is_semantic_version),
+    descriptions=Descriptions(WRITTEN, _description, _complete, _is_of, _survey, is_semantic_version),
 )

@@ -6,14 +6,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from urllib.parse import quote
 
 from corpusfmt._resources import resource
+from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
+from corpusfmt.formats.croissant.rules.distribution import NO_DIGEST
 from corpusfmt.formats.describing import Anew, Described, FieldOf, FileOf, RecordSetOf, Statistic
 from corpusfmt.io.paths import is_uri
-from corpusfmt.model import Json
+from corpusfmt.io.text import JsonFault
+from corpusfmt.model import Json, UsageError
 
 _CONFORMS_TO = "http://mlcommons.org/croissant/"
 _RAI = "http://mlcommons.org/croissant/RAI/1.0"
@@ -46,8 +49,8 @@ def description(described: Described, version: str) -> Json:
 
     The distribution, and the data of record sets, are made anew whenever they are read.
     """
-    writer = _Writer(version, described.files)
-    distribution = Anew(lambda: chain(map(writer.file_object, described.files), file_sets))
+    writer = _Writer(version, described)
+    distribution = Anew(lambda: chain(writer.repository(), map(writer.file_object, described.files), file_sets))
     for file in described.files:
         writer.note(file)
     file_sets = [writer.file_set(records) for records in described.record_sets if records.includes]
@@ -60,6 +63,29 @@ def description(described: Described, version: str) -> Json:
     }
     context = _context(version, _prefixes_in([dataset, distribution, record_sets]))
     return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
+
+
+def completed(data: bytes, details: Mapping[str, object]) -> Json:
+    """Return a description with further properties of its dataset, in the place of those that it has by the same name."""
+    try:
+        document, repeated = parse(decode(data)[0])
+    except (EncodingFault, JsonFault) as fault:
+        raise UsageError(f"the description is not JSON: {fault}") from fault
+    context = document.get("@context") if isinstance(document, dict) else None
+    if repeated or not isinstance(context, dict):
+        raise UsageError("the description has a name twice, or no `@context` of its own: run `corpusfmt fix` first")
+    made: Json = dict(document)
+    for name, value in details.items():
+        made[next((each for each in (f"sc:{name}", f"schema:{name}") if each in made), name)] = value
+    known = _context("1.1", _PREFIXES)
+    text = json.dumps(details, default=str)
+    made["@context"] = context | {
+        prefix: known[prefix] for prefix in known.keys() - context.keys() if f'"{prefix}:' in text
+    }
+    claims = made.get("conformsTo")
+    if '"rai:' in text and isinstance(claims, str) and not claims.endswith("/1.0"):
+        made["conformsTo"] = [claims, _RAI]
+    return made
 
 
 def _prefixes_in(part: object) -> set[str]:
@@ -87,11 +113,13 @@ def _context(version: str, used: Collection[str]) -> Json:
 class _Writer:
     """Gives each part of a description its own identifier."""
 
-    def __init__(self, version: str, files: Iterable[FileOf]) -> None:
+    def __init__(self, version: str, described: Described) -> None:
         self.version = version
+        self._base, self._clone = described.base, described.clone
         #: The identifiers of files that are named by their paths only: no two of these are equal.
-        self._of_paths = {_iri_of("", file.path) for file in files if _is_named_by_path(file)}
+        self._of_paths = {_iri_of("", file.path) for file in described.files if _is_named_by_path(file)}
         self._ids: set[str] = set()
+        self._repository = self._id("repository")
         #: The identifiers of files that differ from their paths.
         self._renamed: dict[tuple[str, str, int], str] = {}
         self._sets: dict[str, str] = {}
@@ -129,15 +157,32 @@ class _Writer:
             "@type": "cr:FileObject",
             "@id": self._id_of(file.container, file.path, file.number),
             "name": file.path,
-            "contentUrl": f"./{file.path}" if is_uri(file.path) else file.path,
-            **self._contained([file.container] if file.container else []),
+            "contentUrl": self._address(file),
+            **self._contained([self._id_of("", file.container, 0)] if file.container else []),
             **facts,
             "encodingFormat": file.encoding or _MIME_TYPES.get(suffix, "text/plain"),
             **digest,
         }
 
+    def _address(self, file: FileOf) -> str:
+        if self._base and not file.container:
+            return f"{self._base}{quote(file.path)}"
+        return f"./{file.path}" if is_uri(file.path) else file.path
+
+    def repository(self) -> Iterator[Json]:
+        """Yield the git repository, if there is one."""
+        if self._clone:
+            yield {
+                "@type": "cr:FileObject",
+                "@id": self._repository,
+                "name": self._repository,
+                "contentUrl": self._clone,
+                "encodingFormat": "git+https",
+                "sha256": NO_DIGEST,
+            }
+
     def _contained(self, containers: Sequence[str]) -> Json:
-        ids = [{"@id": self._id_of("", each, 0)} for each in containers]
+        ids = [{"@id": each} for each in containers]
         return {"containedIn": ids[0] if len(ids) == 1 else ids} if ids else {}
 
     def _id_of(self, container: str, path: str, number: int) -> str:
@@ -149,7 +194,9 @@ class _Writer:
             "@type": "cr:FileSet",
             "@id": identifier,
             "name": identifier,
-            **self._contained(records.containers),
+            **self._contained(
+                [self._id_of("", each, 0) for each in records.containers] or ([self._repository] if self._clone else [])
+            ),
             "encodingFormat": records.encoding,
             "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
         }

@@ -22,6 +22,8 @@ from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
 
 _FILE_OBJECT = "croissant-1.0#fileobject"
+#: The checksum of a git repository on the Hub: mlcroissant wants a value.
+NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _FILE_SET = "croissant-1.0#fileset"
 
 
@@ -168,13 +170,15 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
     severity=Severity.WARNING,
 )  # fmt: skip
 def sha256_format(file: FileObject) -> Iterator[Problem]:
-    """The sha256 is not 64 hexadecimal digits.
+    """The sha256 is not 64 hexadecimal digits. A git repository has none: what the Hub writes there is accepted.
 
     Why: no file can match the value.
     Example: an MD5 of 32 digits, a URL, the word "sha256".
     Fix: write the output of `sha256sum`.
     """
     for literal in file.texts("sc:sha256"):
+        if literal.value == NO_DIGEST and "git+https" in file.formats:
+            continue
         if not re.fullmatch(r"[0-9a-fA-F]{64}", literal.value):
             message = f"{file.title}: `sha256` is `{clip(literal.value)}`, expected 64 hexadecimal digits"
             yield Problem(message, file.place_of(literal), "write the output of `sha256sum`")
@@ -294,21 +298,21 @@ _CONTAINER = re.compile(r"[/-]zip|tar|tgz|7z|rar|git\+")
     on=Description,
     severity=Severity.WARNING,
     spec=_FILE_SET,
-    grades={"minor": Severity.INFO},
 )
 def containedin_missing(description: Description) -> Iterator[Problem]:
-    """A FileSet has no `containedIn`. Only info if no file of the description is an archive or a repository.
+    """A FileSet has no `containedIn`, in a description with an archive or a repository.
 
     Why: a FileSet is "a set of files located in a container"; its patterns are relative to that container.
     Example: a FileSet with only `includes`.
-    Fix: name the archive or repository in `containedIn`; without one, the files are next to the description.
+    Fix: name the archive or repository in `containedIn`. In a description without any, the files are next to it.
     """
     resources = [view for view in description.views.values() if isinstance(view, Resource)]
-    is_local = not any(_CONTAINER.search(each) for view in resources for each in view.formats)
+    if not any(_CONTAINER.search(each) for view in resources for each in view.formats):
+        return
     for file_set in resources:
         if isinstance(file_set, FileSet) and file_set.lacks("cr:containedIn"):
-            hint = "name the archive or repository in `containedIn`; for files next to the description, ignore this"
-            yield Problem(f"{file_set.title}: `containedIn` is missing", file_set.at, hint, minor=is_local)
+            hint = "name the archive or repository in `containedIn`"
+            yield Problem(f"{file_set.title}: `containedIn` is missing", file_set.at, hint)
 
 
 @RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT)

@@ -608,7 +608,6 @@ class _Surveyor:
                 f"Values of `{field.name}`",
                 fields=[one],
                 data=[[value] for value in values],
-                data_type="sc:Enumeration",
                 key=["name"],
             )
         )
