@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from description.folders import FOLDERS, write
+from description.folders import FOLDERS, Folder, write
+from description.kinds import KINDS
 from support import run_cli
 
 import corpusfmt
@@ -85,6 +86,19 @@ def records(folder: Path, record_set: str) -> list[Any]:
     """Describe a folder; return the records of a record set."""
     (folder / "croissant.json").write_text(json.dumps(corpusfmt.describe(folder, base=folder)))
     return [dict(each) for each in corpusfmt.records(folder / "croissant.json", record_set)]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_folders_of_the_kinds_that_people_publish_have_the_records_that_they_hold(name: str, tmp_path: Path) -> None:
+    kind = KINDS[name]
+    folder = write(Folder(kind.files, {}), tmp_path)
+    described = corpusfmt.describe(folder, base=folder)
+    (folder / "croissant.json").write_text(json.dumps(described))
+    assert {each["name"] for each in described["recordSet"] if "data" not in each} == kind.records.keys()
+    for owner, expected in kind.records.items():
+        fields = [f"{owner}/{name}" for name in expected[0]]
+        found = [dict(each) for each in corpusfmt.records(folder / "croissant.json", owner)]
+        assert [[each[name] for name in fields] for each in found] == [list(each.values()) for each in expected]
 
 
 def test_lists_of_objects_and_of_lists_are_read_as_they_are(tmp_path: Path) -> None:

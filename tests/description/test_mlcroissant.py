@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from description.corpora import CHANGED, CORPORA, SOURCE, TABLES, TEXTS, Files, metadata_of_oscar, text_of_oscar
 from description.folders import FOLDERS, Folder, write
+from description.kinds import KINDS
 from support import LONG_LINE, SAMPLE, gzipped, wet_file, wet_record
 
 import corpusfmt
@@ -82,6 +83,12 @@ def errors_of(folder: Path) -> set[str]:
 def test_every_record_set_of_any_folder_is_loaded_and_has_the_same_records(version: str, tmp_path: Path) -> None:
     folders = [write(made, tmp_path / name) for name, made in FOLDERS.items()]
     assert differences({each: expected_of(each, version) for each in folders}, tmp_path) == {}
+
+
+def test_folders_of_the_kinds_that_people_publish_are_loaded(tmp_path: Path) -> None:
+    assert len(KINDS) >= 20
+    folders = [put(kind.files, tmp_path / name) for name, kind in KINDS.items()]
+    assert differences({each: expected_of(each, "1.1") for each in folders}, tmp_path) == {}
 
 
 @pytest.mark.parametrize("version", ["1.1", "1.0"])
