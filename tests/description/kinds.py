@@ -64,7 +64,7 @@ def sample(n: int) -> Files:
 _IMAGES = [f"images/{n}.png" for n in range(3)]
 _LABELS: Rows = [{"image": f"{n % 3}.png", "label": f"l{n}"} for n in range(5)]
 _CLIPS = [f"clips/{n}.wav" for n in range(3)]
-_COCO = {"images": [{"id": n, "file_name": f"{n}.png"} for n in range(2)],
+_COCO: dict[str, Rows] = {"images": [{"id": n, "file_name": f"{n}.png"} for n in range(2)],
          "annotations": [{"id": n, "image_id": n % 2, "area": n + 0.5} for n in range(3)]}  # fmt: skip
 _POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 9\n" % (b"0" * 64)
 
