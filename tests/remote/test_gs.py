@@ -19,6 +19,8 @@ from urllib.parse import parse_qs, quote, urlsplit
 import pytest
 from remote.faults import Answer, Faults, Request, proxy
 from remote.s3 import digests, wet_files
+from security.hostile import Answer as Answering
+from security.hostile import bomb, endless, file, of_path, serving
 from support import REPOSITORY, corpus
 
 GS = os.environ.get("CORPUSFMT_GS")
@@ -161,3 +163,35 @@ def test_a_bucket_that_is_missing(store: Store, local: Path, tmp_path: Path) -> 
     assert said.startswith("error: cannot read gs://missing/corpus: ")
     assert said.endswith("; create the bucket or repository, or correct its name\n")
     assert store.run("validate", "gs://bucket/none", status=2) == "error: path gs://bucket/none does not exist\n"
+
+
+_FOUND = {"kind": "storage#object", "name": "a.jsonl", "bucket": "bucket", "size": "35", "generation": "1"}
+
+
+@pytest.mark.parametrize("command", ["validate", "verify", "stats", "describe"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        endless(b'{"a":[' + b" " * (1 << 20), Content_Type="application/json"),
+        endless(chunked=True, Content_Type="application/json"),
+        endless(status=403, Content_Type="application/xml"),
+        bomb(Content_Type="application/json"),
+        of_path({"/storage/v1/b/bucket/o/a.jsonl": file(json.dumps(_FOUND).encode())}, endless(status=206)),
+    ],
+    ids=["json", "chunked", "error", "bomb", "parts"],
+)
+def test_an_answer_without_end_is_not_read_whole(command: str, answer: Answering, tmp_path: Path) -> None:
+    assert GS is not None
+    place = "gs://bucket/a.jsonl" if command in {"validate", "stats"} else "gs://bucket"
+    words = [GS, "-m", "corpusfmt", command, place]
+    with serving(answer, tmp_path / "asked") as host:
+        environment = {"STORAGE_EMULATOR_HOST": f"http://{host}", "CORPUSFMT_STORE_RETRIES": "0"}
+        environment |= {"PYTHONPATH": str(REPOSITORY / "src")}
+        with (tmp_path / "said").open("wb") as said:
+            process = subprocess.Popen(words, env=os.environ | environment, stdout=said, stderr=said)
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+    text = (tmp_path / "said").read_text()
+    assert process.returncode in {2, 3}, text
+    assert "Traceback" not in text
+    assert used.ru_maxrss < 512 << 10

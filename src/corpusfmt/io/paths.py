@@ -378,10 +378,11 @@ def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
 
 
 def _quiet_loggers() -> None:
-    """Silence warnings of libraries that come with each request, and are of no failure of it."""
+    """Silence what libraries log of failures that they also raise, and warnings that come with each request."""
     import logging  # noqa: PLC0415 - rarely needed
 
-    logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
+    for name in ("fsspec", "gcsfs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _pinned(url: str) -> str:
