@@ -121,10 +121,13 @@ class Edit(Struct, frozen=True):
 
 
 class Fix(Struct, frozen=True):
-    """How a problem is repaired: edits that belong together. One that is not `safe` may change what is said: review it."""
+    """How a problem is repaired: edits that belong together. One that is not `safe` may change what is said: review it.
+    One that `removes` takes values out of the file.
+    """
 
     edits: tuple[Edit, ...]
     safe: bool = True
+    removes: bool = False
 
 
 class Problem(Struct, frozen=True):

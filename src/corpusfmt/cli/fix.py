@@ -63,6 +63,8 @@ def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:
             summarise(f"{'removed' if is_removed else 'changed'} {path}{f': {change.note}' if change.note else ''}")
     if fixed.repaired:
         mention(f"{'would repair' if diff else 'repaired'} {_counted(fixed.repaired)}")
+    if fixed.removed:
+        mention(f"{'would remove' if diff else 'removed'} values: {_counted(fixed.removed)}")
     if fixed.unsafe:
         warn(f"to be reviewed, with --unsafe: {_counted(fixed.unsafe)}")
     if fixed.sealed:

@@ -46,12 +46,13 @@ class Change(Struct, frozen=True):
 class Fixed(Struct):
     """The changes that were or would be made, and the number of repaired findings of each rule.
 
-    `unsafe` counts findings whose repair needs a review and was not requested. `sealed` are files of the corpus that still
-    list the others as they were.
+    `removed` counts those that were repaired by taking values out of a file, `unsafe` those whose repair needs a review and
+    was not requested. `sealed` are files of the corpus that still list the others as they were.
     """
 
     changes: list[Change]
     repaired: Counter[str]
+    removed: Counter[str]
     unsafe: Counter[str]
     sealed: Sequence[str] = ()
 
@@ -100,7 +101,7 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         plan = fmt.plan(entry, replace(options, version=version, scratch=scratch))
         plan.refuse_unread()
         options = replace(options, version=version or plan.version, scratch=scratch)
-        fixed = Fixed([], Counter(), Counter())
+        fixed = Fixed([], Counter(), Counter(), Counter())
         mends = []
         for shard in plan.shards if fmt.offers_edits else ():
             mended = _mended(fmt, shard, options, fixed, unsafe=asked.unsafe)
@@ -144,20 +145,12 @@ def _mended(fmt: Format, shard: Shard, options: CheckOptions, fixed: Fixed, *, u
         result = check_shard(fmt.name, options, mended)
         roles = {entry.path: role for role, entry in mended.files.items()}
         found = [each for each in result.tally.findings if each.fix is not None and each.location.path in roles]
-        contents = {path: _content(mended.files[roles[path]]) for path in {each.location.path for each in found}}
-        offered = [each for each in found if _changes(each, contents[each.location.path])]
-        wanted = [each for each in offered if unsafe or (each.fix is not None and each.fix.safe)]
+        wanted = [each for each in found if unsafe or (each.fix is not None and each.fix.safe)]
         if not wanted:
-            fixed.unsafe.update(each.code for each in offered)
+            fixed.unsafe.update(each.code for each in found)
             break
         mended = _with_edits(mended, roles, wanted, fixed)
     return mended
-
-
-def _changes(finding: Finding, content: bytes) -> bool:
-    """Return whether the edits of a finding change anything; otherwise they do not repair it."""
-    edits = finding.fix.edits if finding.fix else ()
-    return any(content[each.start : each.end] != each.text.encode("utf-8", "surrogatepass") for each in edits)
 
 
 def _with_edits(shard: Shard, roles: dict[str, str], findings: Sequence[Finding], fixed: Fixed) -> Shard:
@@ -170,7 +163,8 @@ def _with_edits(shard: Shard, roles: dict[str, str], findings: Sequence[Finding]
         if not any(_touches(each, edits) for each in new):
             for each in new:
                 insort(edits, each)
-            fixed.repaired[finding.code] += finding.count
+            done = fixed.removed if finding.fix and finding.fix.removes else fixed.repaired
+            done[finding.code] += finding.count
     files = dict(shard.files)
     for path, edits in taken.items():
         entry = shard.files[roles[path]]

@@ -93,7 +93,8 @@ class NearMisses:
         self._left -= 1
         names = list(islice(known, _MOST_NAMES))
         tails = (each for each in names if as_tail and each.endswith(f"/{name}"))
-        alike = get_close_matches(name, [each for each in names if abs(len(each) - len(name)) < 4], n=1, cutoff=0.75)
+        likely = [each for each in names if abs(len(each) - len(name)) < 4 or name.startswith(each)]
+        alike = get_close_matches(name, likely, n=1, cutoff=0.75)
         return next(tails, "") or "".join(alike)
 
     def of_property(self, name: str, croissant: Iterable[str]) -> str:

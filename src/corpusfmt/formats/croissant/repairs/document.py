@@ -8,10 +8,9 @@ from typing import Any
 
 from corpusfmt.formats.croissant.model.contexts import appendix, is_keyword_like
 from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
-from corpusfmt.formats.croissant.model.graph import RecordSet
-from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, NAMESPACES, OTHER_NAMESPACES, local_name
-from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, LATER_TERMS
-from corpusfmt.formats.croissant.model.version import VERSION_IRI
+from corpusfmt.formats.croissant.model.graph import Field, RecordSet, View
+from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, NAMESPACES, OTHER_NAMESPACES
+from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
 from corpusfmt.formats.croissant.repairs.draft import Draft
 from corpusfmt.formats.croissant.repairs.registry import Review, is_slip, meant, repairs
@@ -49,10 +48,14 @@ def _context_that_can_be_read(draft: Draft, pointer: str, _finding: Finding) -> 
     if not pointer.startswith("/@context"):
         yield draft.remove(pointer[: pointer.index("/@context") + len("/@context")])
         return
-    context = draft.at("/@context")
-    own = context.items() if isinstance(context, dict) else ()
-    prefixes = {name: iri for name, iri in own if name[:1] != "@" and isinstance(iri, str) and "://" in iri}
-    yield draft.replace("/@context", {**prefixes, **appendix("1.0")})
+    own, wrong = draft.object_at("/@context"), [name_at(each) for each in pointer.split("/")[2:3]]
+    # Without a place in the context, any definition but that of a prefix may be at fault.
+    kept = {
+        name: value
+        for name, value in own.items()
+        if (name not in wrong if wrong else name[:1] != "@" and isinstance(value, str) and "://" in value)
+    }
+    yield draft.replace("/@context", {**kept, **appendix("1.0")})
 
 
 @repairs("CRO114")
@@ -94,16 +97,19 @@ def _name_of_a_property(draft: Draft, pointer: str, finding: Finding) -> Iterato
     right, written = meant(finding), name_at(pointer)
     if not right:
         return
-    if right in draft.object_at(parent_of(pointer)):
-        raise Review(draft.remove(pointer))
-    edit = draft.rename(pointer, right)
+    if right not in draft.object_at(parent_of(pointer)):
+        edits: tuple[Edit, ...] = (draft.rename(pointer, right),)
+    elif (row := draft.property_at(f"{parent_of(pointer)}/{escaped(right)}")) is None or row.many:
+        edits = draft.merge(pointer, right)
+    else:
+        return
     if not (
         is_slip(written, right)
         or is_slip(f"rai:{written}", right)
         or VOCABULARIES["rai"].otherwise.get(written) == right
     ):
-        raise Review(edit)
-    yield edit
+        raise Review(*edits)
+    yield from edits
 
 
 _SUCCESSOR = re.compile(r"write `(\w+)`")
@@ -112,12 +118,17 @@ _SUCCESSOR = re.compile(r"write `(\w+)`")
 @repairs("CRO126")
 def _name_of_1_1(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
     """Rename a removed property to its successor; if the successor's values have another form, the edit needs a review."""
-    right = _SUCCESSOR.fullmatch(finding.hint)
-    if right is not None and right.group(1) not in draft.object_at(parent_of(pointer)):
-        edits = (draft.rename(pointer, right.group(1)), draft.declare(right.group(1), definition_of(right.group(1))))
-        if name_at(pointer).rpartition(":")[2] not in ("repeated", "delimiter"):
-            raise Review(*edits)
-        yield from edits
+    right, term = _SUCCESSOR.fullmatch(finding.hint), name_at(pointer).rpartition(":")[2]
+    if right is None:
+        return
+    edits = [draft.declare(right.group(1), definition_of(right.group(1)))]
+    for view in draft.description.removed_terms.get(term, ()):
+        place = f"{view.node.pointer}/{escaped(view.key(f'cr:{term}'))}"
+        if right.group(1) not in draft.object_at(parent_of(place)):
+            edits.append(draft.rename(place, right.group(1)))
+    if term not in ("repeated", "delimiter"):
+        raise Review(*edits)
+    yield from edits
 
 
 @repairs("CRO118", safe=False)
@@ -159,17 +170,6 @@ def declared(draft: Draft, terms: dict[str, Any]) -> Iterator[Edit]:
         yield draft.declare(name, definition)
 
 
-@repairs("CRO120", safe=False)
-def _claim_of_1_1(draft: Draft, _pointer: str, _finding: Finding) -> Iterator[Edit]:
-    for dataset in draft.description.datasets:
-        for value in dataset.all("dct:conformsTo"):
-            pointer = value.pointer if isinstance(draft.at(value.pointer), str) else f"{value.pointer}/@id"
-            if draft.at(pointer) == f"{VERSION_IRI}1.0":
-                yield draft.replace(pointer, f"{VERSION_IRI}1.1")
-    later = {local_name(term) for term in LATER_TERMS}
-    yield from declared(draft, {term: definition_of(term) for term in draft.description.later_terms if term in later})
-
-
 @repairs("CRO121")
 def _identifier_as_text(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
     place = pointer if pointer.endswith("/@id") else f"{pointer}/@id"
@@ -188,31 +188,40 @@ def _identifier(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
         return
     view = draft.views.get(parent_of(pointer))
     above = view.parent.node.written_id if view is not None and view.parent is not None else None
-    if isinstance(above, str):
+    if isinstance(above, str) and view is not None and len(draft.description.definitions.get(view.id or "", ())) < 2:
         yield from _renamed(draft, written, f"{above}/{written.rpartition('/')[2]}")
 
 
 def _renamed(draft: Draft, old: str, new: str, *, and_below: bool = False) -> Iterator[Edit]:
     """Yield the edits that give a node another identifier, wherever the document names it."""
-    for text, pointer, is_key in draft.mentions(old, below=and_below) if new not in draft.ids else ():
+    for text, pointer, is_key in draft.mentions(old, below=and_below) if new not in draft.ids | draft.taken else ():
         right = new + text[len(old) :]
         yield draft.rename(pointer, right) if is_key else draft.replace(pointer, right)
 
 
 @repairs("CRO123")
 def _identifier_that_is_missing(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    node, view = draft.at(pointer), draft.views.get(pointer)
-    if not isinstance(node, dict) or "@id" in node or view is None:
+    view = draft.views.get(pointer)
+    if view is None or "@id" in draft.object_at(pointer):
         return
-    name = node.get("name")
-    local = name if isinstance(name, str) and re.fullmatch(r"[\w.-]+", name) else pointer.strip("/").replace("/", "-")
-    above = view.parent.node.written_id if view.parent is not None else None
-    if isinstance(view, RecordSet):
-        begun = {str(each.node.written_id).partition("/")[0] for each in view.fields}
-        local = begun.pop() if len(begun) == 1 else local
-    new = f"{above}/{local}" if isinstance(above, str) and pointer.count("/") > 2 else local
-    if new not in draft.ids:
+    new = _identifier_of(draft, view)
+    if new not in draft.taken:
+        draft.taken.add(new)
         yield draft.insert(pointer, "@id", new)
+
+
+def _identifier_of(draft: Draft, view: View) -> str:
+    """Return the identifier that a node has, or that it gets by its name, its fields, or its place."""
+    if view.node.written_id is not None:
+        return str(view.node.written_id)
+    name = view.text("sc:name") or ""
+    if name in draft.ids and ("/" in name or not isinstance(view, Field)):
+        return name
+    local = name if re.fullmatch(r"[\w.-]+", name) else view.node.pointer.strip("/").replace("/", "-")
+    if isinstance(view, RecordSet):
+        begun = {id_.partition("/")[0] for each in view.fields if isinstance(id_ := each.node.written_id, str)}
+        return begun.pop() if len(begun) == 1 else local
+    return f"{_identifier_of(draft, view.parent)}/{local}" if isinstance(view, Field) and view.parent else local
 
 
 @repairs("CRO131", safe=False)

@@ -15,6 +15,8 @@ from msgspec import Struct
 
 from corpusfmt.formats.croissant.model.graph import Description, View
 from corpusfmt.formats.croissant.model.jsontree import TOKEN, Places
+from corpusfmt.formats.croissant.model.shapes import properties_of
+from corpusfmt.formats.croissant.model.tables import Property
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Edit, Finding, Fix
@@ -147,6 +149,8 @@ class Draft:
         self.reading = reading
         #: The number of further edits that repairs may request, so that hostile data cannot request millions.
         self.edits_left = _MOST_EDITS
+        #: The names that repairs add, by object: no other repair adds the same, so none is written twice.
+        self._names: dict[tuple[str, str], Edit] = {}
         self._description = description
 
     @property
@@ -223,6 +227,13 @@ class Draft:
         """The views of nodes of other vocabularies, by pointer."""
         return {each.node.pointer: each for each in self.description.terms} if self.is_understood else {}
 
+    def property_at(self, pointer: str) -> Property | None:
+        """Return the row of a property in the table of its class, None if it has none."""
+        above, _, key = pointer.rpartition("/")
+        view = self.views.get(above) or self.terms.get(above)
+        rows = properties_of(view.shape, self.description.version) if view is not None else ()
+        return next((row for row in rows if view is not None and escaped(view.key(row.name)) == key), None)
+
     def walk(self) -> Iterator[tuple[str, Any]]:
         """Yield each value with its pointer, contexts left out."""
         pending: list[tuple[str, Any]] = [("", self.tree)]
@@ -238,6 +249,11 @@ class Draft:
     def ids(self) -> frozenset[str]:
         """Every identifier that the text defines or names."""
         return frozenset(text for text, pointer, _ in self._mentions if pointer.endswith("/@id"))
+
+    @cached_property
+    def taken(self) -> set[str]:
+        """The identifiers of nodes, and those that repairs give them."""
+        return {*self.description.definitions, *(str(view.node.written_id) for view in self.views.values())}
 
     def mentions(self, text: str, *, below: bool = False) -> list[tuple[str, str, bool]]:
         """Return where a text names a node: text, pointer, and whether it is the key of a record; with `below` also nodes
@@ -269,12 +285,23 @@ class Draft:
     def rename(self, pointer: str, name: str) -> Edit:
         """Rename a member of an object that has no other of the name."""
         start = self._span(pointer).start
-        holder = self.at(pointer.rpartition("/")[0])
+        above = pointer.rpartition("/")[0]
+        holder = self.at(above)
         if not isinstance(holder, dict) or name in holder:
             raise NoPlace
         match = TOKEN.match(self.text, start)
         assert match is not None
-        return self._edit(start, match.end(), self._dumped(name, start))
+        return self._named(above, name, self._edit(start, match.end(), self._dumped(name, start)))
+
+    def merge(self, pointer: str, name: str) -> tuple[Edit, Edit]:
+        """Add the values of a member of an object to another one, as one list of different values, and remove the member."""
+        into = f"{pointer.rpartition('/')[0]}/{escaped(name)}"
+        values = [self.at(into), self.at(pointer)]
+        listed = [each for value in values for each in (value if isinstance(value, list) else [value])]
+        if not all(isinstance(each, str) for each in listed):
+            raise NoPlace
+        different = list(dict.fromkeys(listed))
+        return self.replace(into, different if len(different) > 1 else different[0]), self.remove(pointer)
 
     def remove(self, pointer: str) -> Edit:
         """Remove a member of an object or an array, with its comma."""
@@ -291,7 +318,13 @@ class Draft:
             return self.replace(f"{pointer}/{escaped(name)}", value)
         if not isinstance(holder, dict) or name in holder:
             raise NoPlace  # a second time, under a context that gives the name another meaning
-        return self._add(pointer, f"{json.dumps(name, ensure_ascii=False)}{self._colon(pointer)}", value)
+        text = f"{json.dumps(name, ensure_ascii=False)}{self._colon(pointer)}"
+        return self._named(pointer, name, self._add(pointer, text, value))
+
+    def _named(self, pointer: str, name: str, edit: Edit) -> Edit:
+        if self._names.setdefault((pointer, name), edit) != edit:
+            raise NoPlace
+        return edit
 
     def append(self, pointer: str, value: Any) -> Edit:
         """Add an element at the end of an array, spaced like the one before it."""
@@ -317,7 +350,7 @@ class Draft:
             return self.insert(pointer, name, value)
         start = inside[0].start
         text = f"{json.dumps(name, ensure_ascii=False)}{self._colon(pointer)}{self._dumped(value, start)}"
-        return self._edit(start, start, f"{text},{self._space_before(start) or ' '}")
+        return self._named(pointer, name, self._edit(start, start, f"{text},{self._space_before(start) or ' '}"))
 
     def declare(self, term: str, definition: Any) -> Edit:
         """Define a term in the context of the document."""

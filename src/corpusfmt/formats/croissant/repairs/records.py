@@ -296,8 +296,6 @@ def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit
             right = _cast(value, each, draft.spelled(pointer))
             if right is not ABSENT:
                 yield draft.replace(pointer, right)
-            elif finding.code == "CRO511":
-                raise Review(draft.replace(pointer, None))
 
 
 def is_fitting(value: Any, each: Field) -> bool:

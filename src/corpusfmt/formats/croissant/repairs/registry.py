@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,9 @@ _REPAIRS: dict[str, tuple[Repair, bool]] = {}
 # Repairs of a description without meaning, because of its contexts.
 _OF_CONTEXTS = ("CRO112", "CRO113")
 _MOST_EDITS_OF_A_REPAIR = 1_000
+# A string or number in a piece of JSON; a name in an object is none.
+_VALUE = re.compile(r'("(?:[^"\\]++|\\.)*+"|[^\s{}\[\],:"]++)(\s*+:)?', re.DOTALL)
+_WORDS = re.compile(r"\s|[^\x00-\x7f]")
 _MEANT = re.compile(r"did you mean `([^`]+)`")
 
 
@@ -52,8 +56,8 @@ def repaired_codes() -> Iterator[str]:
     return iter(sorted(_REPAIRS))
 
 
-def fix_of(draft: Draft, finding: Finding) -> Fix | None:
-    """Return the repair of a finding, None if only the author can repair it."""
+def fix_of(draft: Draft, finding: Finding, data: bytes) -> Fix | None:
+    """Return the repair of a finding in a file with this content, None if only the author can repair it."""
     repair, safe = _REPAIRS.get(finding.code, (None, True))
     pointer = finding.location.pointer
     if (
@@ -73,11 +77,34 @@ def fix_of(draft: Draft, finding: Finding) -> Fix | None:
     draft.edits_left = max(0, draft.edits_left - len(edits))
     if len(edits) > most:
         return None
-    return Fix(tuple(dict.fromkeys(edits)), safe) if edits and not _overlap(edits) else None
+    edits = tuple(
+        each
+        for each in dict.fromkeys(edits)
+        if data[each.start : each.end] != each.text.encode("utf-8", "surrogatepass")
+    )
+    lost = _lost(edits, data)
+    # What an author says in words is never removed.
+    if not edits or _overlap(edits) or any(_WORDS.search(value) for value in lost):
+        return None
+    return Fix(edits, safe, removes=bool(lost))
+
+
+def _lost(edits: Iterable[Edit], data: bytes) -> set[str]:
+    """Return the values that edits remove: that they neither write elsewhere nor replace by others."""
+    before = {value for edit in edits for value in _values(data[edit.start : edit.end].decode())}
+    after = {value for edit in edits for value in _values(edit.text)}
+    lost = {value for value in before if not any(value in each for each in after)}
+    return lost if len(lost) > len(after - before) else set()
+
+
+def _values(text: str) -> Iterator[str]:
+    for piece, colon in _VALUE.findall(text):
+        if not colon and piece != "null":
+            yield json.loads(piece, strict=False) if piece[0] == '"' else piece
 
 
 def _overlap(edits: tuple[Edit, ...]) -> bool:
-    ordered = sorted(dict.fromkeys(edits), key=lambda edit: (edit.start, edit.end))
+    ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
     return any(one.end > other.start for one, other in pairwise(ordered))
 
 
@@ -124,4 +151,4 @@ def _fix(finding: Finding, data: bytes, drafts: Sequence[Draft], ends: Sequence[
         return fix_of_syntax(finding, draft.text, draft.places)
     if finding.code == "CRO105":
         return draft.repetitions.get(finding.location.byte or 0)
-    return fix_of(draft, finding) if draft.tree is not None else None
+    return fix_of(draft, finding, data) if draft.tree is not None else None

@@ -77,7 +77,8 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
             message = f"`{dataset.key(other)}` expands to `{other}`, expected `dct:conformsTo`"
             yield Problem(message, dataset.place(other), 'add `"conformsTo": "dct:conformsTo"` to the context')
         else:
-            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{VERSION_IRI}1.0"`')
+            version = "1.1" if dataset.description.later_terms else "1.0"
+            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{VERSION_IRI}{version}"`')
 
 
 class Claims(Struct):

@@ -338,6 +338,8 @@ def term_of_later_version(description: Description) -> Iterator[Problem]:
     Example: `"isArray": true` on a field, and `conformsTo` claims 1.0.
     Fix: set `conformsTo` to `http://mlcommons.org/croissant/1.1`, or remove the term (1.0 has `repeated` for `isArray`).
     """
+    if not any(dataset.all("dct:conformsTo") for dataset in description.datasets):
+        return  # CRO203 says that it claims nothing
     for term, views in description.later_terms.items():
         name = f"cr:{term}" if f"cr:{term}" in views[0].node.values else f"sc:{term}"
         message = f"{views[0].title}: `{term}` is a term of Croissant 1.1, the document claims {description.version}"
