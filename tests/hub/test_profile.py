@@ -155,11 +155,10 @@ def test_a_card_needs_a_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.csv", b"id,text\n1,x\n", "`a.csv` is a table: write it as JSON Lines or Parquet"),
         ("a.json", b'[\n{"id": "a", "text": "x"}\n]', "`a.json` is one array: write one object per line"),
         ("a.json.gz", gzip.compress(b'[{"id": "a", "text": "x"}]'), "`a.json.gz` is one array"),
     ],
-    ids=["table", "array", "compressed array"],
+    ids=["array", "compressed array"],
 )
 def test_what_only_loaders_read_is_named(name: str, data: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message):

@@ -209,6 +209,7 @@ def _side_at(
         follow_links=follow_links,
     )
     fmt, reader, plan, shards = corpus.format, corpus.reader, corpus.plan, corpus.shards
+    plan.refuse_tables("a comparison")
     left_out = Losses("allow")
     count_unread(reader, plan, left_out)
     titles = [_title(shard, whole=True) for shard in shards]

@@ -32,7 +32,10 @@ class Way(Struct, frozen=True):
 
     def plan(self, entry: Entry, reading: ReadOptions) -> Plan:
         """Return the shards to read."""
-        return (self.reader.plan or self.source.plan)(entry, CheckOptions(version=self.source_version, reading=reading))
+        plan = (self.reader.plan or self.source.plan)(entry, CheckOptions(version=self.source_version, reading=reading))
+        if not self.writer.takes_tables:
+            plan.refuse_tables(self.to)
+        return plan
 
     def size(self, part_bytes: int | None, shard_bytes: int | None, options: Options) -> int | None:
         """Return the part or shard size of the target. Raises `UsageError` for options of another target."""

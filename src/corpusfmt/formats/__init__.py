@@ -146,6 +146,13 @@ class Plan(Struct):
     tally: Tally
     coverage: Coverage = field(default_factory=Coverage)
     facts: Any = None
+    #: How to name the text of rows that have none as they are read.
+    lacks_text: str = ""
+
+    def refuse_tables(self, what: str) -> None:
+        """Raise `UsageError` if rows have no text, which something needs."""
+        if self.lacks_text:
+            raise UsageError(f"the rows have no text, which {what} needs: {self.lacks_text}")
 
     def refuse_unread(self) -> None:
         """Raise `BadInput` if something cannot be read, or leads out of the given path: data may be missing."""
@@ -471,10 +478,8 @@ def refuse_barred(entry: Entry) -> None:
         raise BadInput(judge.tally.findings[0])
 
 
-def detect(entry: Entry, text: str = "text") -> tuple[Format, Detection]:
+def detect(entry: Entry) -> tuple[Format, Detection]:
     """Return the format that claims a path. Raises `UsageError` if none does, `BadInput` if links may be the cause.
-
-    `text` is the name of the text in rows of no known format, for the message.
 
     No two formats claim the same path except general ones, which come last, so the order is free. To import few modules,
     likely formats are asked first, and Croissant last, unless the file has the name of a description; formats of other
@@ -511,7 +516,7 @@ def detect(entry: Entry, text: str = "text") -> tuple[Format, Detection]:
     for each in walk(entry) if is_folder else (entry,):
         refuse_barred(each)
     what = f"no known format recognises {printable(entry.url)}"
-    if seen := unrecognised(entry, text):
+    if seen := unrecognised(entry):
         raise UsageError(f"{what}: {seen}{explained}")
     names = ", ".join(fmt.name for fmt in all_formats())
     raise UsageError(f"{what}; name one with --format ({names}){explained}")

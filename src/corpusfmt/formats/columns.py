@@ -56,10 +56,11 @@ _SHOWN: Mapping[Type, str] = {
 class Fields(Struct, frozen=True, forbid_unknown_fields=True):
     """The fields that make a document. A name that begins with `/` is a JSON pointer to a value in an object.
 
-    `created` becomes the creation date of the document; `date` is any other date, such as that of a crawl.
+    `created` becomes the creation date of the document; `date` is any other date, such as that of a crawl. Rows of a table have
+    no text.
     """
 
-    text: str = "text"
+    text: str | None = "text"
     id: str | None = None
     url: str | None = None
     created: str | None = None
@@ -97,6 +98,18 @@ class Value(Struct, frozen=True):
         return " or ".join(_SHOWN[each] for each in self.types)
 
 
+class Turns(Struct, frozen=True, forbid_unknown_fields=True):
+    """A field with a list of messages, the keys of these, and the roles that are known; `answers` are those that may end it."""
+
+    field: str
+    role: str = "role"
+    content: str = "content"
+    opens: tuple[str, ...] = ("system", "developer")
+    asks: tuple[str, ...] = ("user",)
+    answers: tuple[str, ...] = ("assistant",)
+    others: tuple[str, ...] = ("tool", "function")
+
+
 class ColumnProfile(Struct, frozen=True):
     """A column profile, or the fields that options name; the name is then empty.
 
@@ -113,7 +126,20 @@ class ColumnProfile(Struct, frozen=True):
     files: Files = Files()
     shared: bool = False
     needs_id: bool = False
+    turns: tuple[Turns, ...] = ()
+    filled: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
     digest: str = ""
+
+    @property
+    def is_table(self) -> bool:
+        """Whether rows have no text, so that they are no documents."""
+        return self.fields.text is None
+
+    @property
+    def may_lack_ids(self) -> bool:
+        """Whether an `id` without a value is not an error."""
+        return self.is_table and not self.needs_id
 
     def language_of_path(self, path: str) -> str | None:
         """Return the language in the path of a file."""
@@ -143,6 +169,8 @@ class ColumnProfile(Struct, frozen=True):
         if path is not None and self.files.needed and not self.knows(path):
             return False
         if (self.fields.id is None and "id" in row) or not all(name in row for name in self.identifying):
+            return False
+        if self.is_table and not TEXTS.keys().isdisjoint(row):
             return False
         return all(type(value_at(row, each.path)) in each.kinds for each in self.values if each.needed)
 
@@ -178,6 +206,55 @@ def odd_values(columns: ColumnProfile, row: Json) -> Iterator[tuple[Value, str]]
             yield each, "absent" if value is None and not _is_null(row, each.path) else json_type(value)
 
 
+def are_full(columns: ColumnProfile, rows: Iterable[Json]) -> bool:
+    """Return whether rows have all that the profile of a table asks for."""
+    if not (columns.turns or columns.filled or columns.different):
+        return True
+    return not any(fault for row in rows for fault in (*odd_turns(columns, row), *blank_fields(columns, row)))
+
+
+def odd_turns(columns: ColumnProfile, row: Json) -> Iterator[str]:
+    """Yield what is wrong with the conversations of a row, the first fault of each."""
+    for turns in columns.turns:
+        messages = value_at(row, path_to(turns.field))
+        if isinstance(messages, list) and (fault := next(_odd_messages(turns, messages), None)):
+            yield f"`{turns.field}` {fault}"
+
+
+def _odd_messages(turns: Turns, messages: Sequence[Any]) -> Iterator[str]:
+    if not messages:
+        yield "has no message"
+    known = (*turns.opens, *turns.asks, *turns.answers, *turns.others)
+    last = ""
+    for number, message in enumerate(messages, 1):
+        role = message.get(turns.role) if isinstance(message, dict) else None
+        if role not in known:
+            found = "no role" if role is None else f"the role `{clipped(str(role))}`"
+            yield f"has {found} in message {number}, expected one of {', '.join(known)}"
+        elif _is_blank(message.get(turns.content)) and not message.get("tool_calls"):
+            yield f"has an empty message {number}, of {role}"
+        elif (role in turns.opens and number > 1) or (role == last and role not in turns.others):
+            yield f"has the role `{role}` in message {number} after `{last}`"
+        last = str(role)
+    if last not in turns.answers:
+        yield f"ends with `{clipped(last)}`, expected {' or '.join(turns.answers)}"
+
+
+def blank_fields(columns: ColumnProfile, row: Json) -> Iterator[str]:
+    """Yield which fields of a row are empty, or equal, and must not be."""
+    for name in columns.filled:
+        if _is_blank(value_at(row, path_to(name))):
+            yield f"`{name}` is empty"
+    if columns.different and len({str(value_at(row, path_to(name))) for name in columns.different}) == 1:
+        yield f"{' and '.join(f'`{name}`' for name in columns.different)} are equal"
+
+
+def _is_blank(value: object) -> bool:
+    if isinstance(value, dict):
+        return not value or any(map(_is_blank, value.values()))
+    return value is None or value == [] or (isinstance(value, str) and not value.strip())
+
+
 def _is_null(row: Json, path: Sequence[str]) -> bool:
     above = value_at(row, path[:-1])
     return isinstance(above, dict) and path[-1] in above
@@ -185,6 +262,7 @@ def _is_null(row: Json, path: Sequence[str]) -> bool:
 
 class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
     summary: str
+    table: bool = False
     source: str = ""
     format: Literal["jsonl", "text"] = "jsonl"
     documents: Literal["blank-lines", "files"] = "blank-lines"
@@ -194,6 +272,14 @@ class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
     identifying: tuple[str, ...] = ()
     files: Files = field(default_factory=Files)
     shared: bool = False
+    turns: tuple[Turns, ...] = ()
+    filled: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+
+
+#: What rows without a profile are read as, by the name of their text; rows of a table have none.
+TEXTS = {name: ColumnProfile(fields=Fields(name, "id")) for name in ("text", "content")}
+TABLE = ColumnProfile(fields=Fields(None, "id"))
 
 
 def columns_names() -> list[str]:
@@ -231,7 +317,7 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
     files = walk(entry) if entry.kind == "directory" else [entry]
     rows = (each for each in files if each.kind == "file" and has_name_of_rows(each) and not is_hidden(each.path))
     try:
-        fmt = detect(entry, text)[0]
+        fmt = detect(entry)[0]
     except UsageError:
         if main_file(rows, lambda each: rows_have(each, text)):
             return "jsonl"
@@ -260,6 +346,16 @@ def best_columns(row: Json, path: str) -> ColumnProfile | None:
     return max(fitting, key=lambda each: (_strength(each), each.language_of_path(path) is not None), default=None)
 
 
+def columns_of_rows(rows: Sequence[Json], path: str) -> ColumnProfile:
+    """Return the profile of a file by its first rows: a bundled one, or that of rows with a text or without."""
+    if rows and (found := best_columns(rows[0], path)):
+        return found
+    of_text = (name for name in TEXTS if 2 * sum(name in row for row in rows) >= len(rows))
+    name = next(of_text, None)
+    is_text = name == "text" or any(isinstance(row.get("content"), str) for row in rows)
+    return TEXTS[name] if name and is_text else TABLE
+
+
 def best_of_text(path: str) -> ColumnProfile | None:
     """Return the bundled profile of text that knows the name of a file as that of a corpus; None if there is none."""
     of_text = (each for each in map(shipped_columns, columns_names()) if each.format == "text")
@@ -272,8 +368,9 @@ def _strength(columns: ColumnProfile) -> int:
 
 def _columns(name: str, text: str, what: str) -> ColumnProfile:
     file = converted_toml(text, _File, what)
-    if file.fields.text.startswith("/"):
-        raise UsageError(f"{what}: `text` is {clipped(file.fields.text)!r}, expected a field that is not in an object")
+    fields = Fields(None, file.fields.id or "id") if file.table else file.fields
+    if fields.text is not None and fields.text.startswith("/"):
+        raise UsageError(f"{what}: `text` is {clipped(fields.text)!r}, expected a field that is not in an object")
     if len(file.required) + len(file.optional) > _MOST_FIELDS or len(file.files.names) > _MOST_NAMES:
         raise UsageError(f"{what}: more than {_MOST_FIELDS} fields or {_MOST_NAMES} names")
     for each in file.files.names:
@@ -285,12 +382,15 @@ def _columns(name: str, text: str, what: str) -> ColumnProfile:
         file.summary,
         file.format,
         file.documents,
-        file.fields,
+        fields,
         values,
         file.identifying,
         file.files,
         file.shared,
         file.fields.id is not None,
+        file.turns,
+        file.filled,
+        file.different,
         sha256(text.encode()).hexdigest(),
     )
 

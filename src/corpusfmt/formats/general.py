@@ -200,6 +200,18 @@ NUMBER_OUT_OF_RANGE = GENERAL.finding(
     """,
 )
 
+CSV_MALFORMED = GENERAL.finding(
+    "GEN304",
+    "csv-malformed",
+    """CSV or TSV cannot be read to its end: a quoted field has no end, or a row is too long. Rows with fewer fields than the
+    header, and a name that occurs twice in it, are warnings. Rows are numbered from 1, without the header.
+
+    Why: readers stop here, or take all that follows for one field; short rows are filled with nulls, and names are changed.
+    Example: `1,"a` without another quotation mark; `1` below `id,label`.
+    Fix: write the file again with a CSV writer, which quotes fields with separators, quotation marks and line ends.
+    """,
+    grades={"minor": Severity.WARNING},
+)
 
 REPEATED_ID = GENERAL.finding(
     "GEN401",

@@ -143,6 +143,8 @@ class Writer(Struct, Generic[T], frozen=True):
     line: Callable[[bytes], T] | None = None
     #: The kind of batches that parts take; with `EncodedRows`, texts of documents may be an `EncodedText`.
     batch: type[Batch] | None = None
+    #: Whether rows without a text are written as they were read.
+    takes_tables: bool = False
     #: Write text without repeated lines, if the names of files say so.
     deduplicated: Writer[T] | None = None
 

@@ -10,7 +10,9 @@ from shlex import quote
 
 import msgspec
 
-from corpusfmt.io.paths import Entry, PointerFile, is_hidden, printable, walk
+from corpusfmt.io.jsonlines import csv_separator, rows_of_csv
+from corpusfmt.io.lines import Block
+from corpusfmt.io.paths import Entry, PointerFile, is_hidden, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.model import Json
 from corpusfmt.wording import clipped
@@ -21,10 +23,9 @@ _MOST_BYTES = 8 * 1024 * 1024
 _MOST_WITHOUT_ROWS = 4096
 # Blank lines, and a byte order mark: rules judge them.
 _BEFORE_ROWS = b" \t\r\n\xef\xbb\xbf"
-# Rows of a file, files of a folder, and names that are looked at.
+# Rows of a file, and files of a folder, that are looked at.
 _MOST_ROWS = 100
 _MOST_FILES = 8
-_MOST_NAMES = 6
 # Files whose sizes are compared, before those are chosen.
 _MOST_LISTED = 10_000
 _NAME = re.compile(
@@ -40,8 +41,8 @@ _NO_TEXT = re.compile(
 
 
 def has_name_of_rows(entry: Entry) -> bool:
-    """Return whether a file has a name of JSON Lines."""
-    return _NAME.fullmatch(entry.name) is not None
+    """Return whether a file has a name of JSON Lines, CSV or TSV."""
+    return _NAME.fullmatch(entry.name) is not None or csv_separator(entry.name) != ""
 
 
 def rows_have(entry: Entry, *names: str, without: str | None = None) -> bool:
@@ -100,24 +101,21 @@ def is_damaged(entry: Entry) -> bool:
 
 def other_shape(entry: Entry) -> str:
     """Return what a file is instead of rows of JSON Lines, and what to do; empty if nothing shows it."""
-    if entry.name.endswith((".csv", ".tsv")):
-        return "is a table: write it as JSON Lines or Parquet"
     is_array = ".json" in entry.name and _head(entry)[0].startswith(b"[")
     return "is one array: write one object per line" if is_array else ""
 
 
-def unrecognised(root: Entry, text: str = "text") -> str:
-    """Return what is in a file or folder that no format recognises, and what to do; empty if nothing shows it.
-
-    `text` is the name of the field that was looked for.
-    """
+def unrecognised(root: Entry) -> str:
+    """Return what is in a file or folder that no format recognises, and what to do; empty if nothing shows it."""
     files = [each for each in (walk(root) if root.kind == "directory" else [root]) if each.kind == "file"]
     shown = [each for each in files if not is_hidden(each.path)]
     if not shown:
         return "the folder is empty" if not files else "all files in it are hidden"
     for each in nlargest(_MOST_FILES, shown, key=lambda each: each.size):
-        if shape := _shape_of(each) or _rows_of(each, root, text):
+        if shape := _shape_of(each):
             return f"`{each.path}` {shape}"
+        if _head(each)[1]:
+            return f"`{each.path}` has rows, and no name of JSON Lines: name it `.jsonl`, or the format with --format jsonl"
     return ""
 
 
@@ -142,26 +140,15 @@ def _shape_of(entry: Entry) -> str:
     return other_shape(entry)
 
 
-def _rows_of(entry: Entry, root: Entry, text: str) -> str:
-    rows = _head(entry)[1]
-    if not rows:
-        return ""
-    if text in rows[0]:
-        return "has rows with a text, and no name of JSON Lines: name it `.jsonl`, or the format with --format jsonl"
-    first = rows[0]
-    names = ", ".join(f"`{clipped(name)}`" for name in islice(first, _MOST_NAMES))
-    more = ", …" if len(first) > _MOST_NAMES else ""
-    strings = {
+def hint_of_text(rows: list[Json]) -> str:
+    """Return how to name the text of rows, which is in the longest strings if any."""
+    sizes = {
         name: sum(len(value) for row in rows if isinstance(value := row.get(name), str))
-        for name in first
-        if isinstance(first[name], str) and not _NO_TEXT.search(name)
+        for name, first in (rows[0] if rows else {}).items()
+        if isinstance(first, str) and not _NO_TEXT.search(name)
     }
-    if strings:
-        field = quote(clipped(max(strings, key=lambda name: strings[name])))
-        hint = f"name it: `corpusfmt validate {quote(printable(root.url))} --text-field {field}`"
-    else:
-        hint = "name the field of the text with --text-field"
-    return f"has rows with {names}{more}, and no `{clipped(text)}`: {hint}"
+    field = quote(clipped(max(sizes, key=lambda name: sizes[name]))) if sizes else ""
+    return f"name its field with --text-field {field}".rstrip()
 
 
 def first_with_rows(files: Iterable[Entry]) -> Entry | None:
@@ -180,6 +167,11 @@ def first_row(entry: Entry) -> Json:
     return next(iter(_head(entry)[1]), {})
 
 
+def first_rows(entry: Entry) -> list[Json]:
+    """Return the first rows of a file, or an empty list if most cannot be decoded."""
+    return _head(entry)[1]
+
+
 def _head(entry: Entry) -> tuple[bytes, list[Json]]:
     """Return the first row of a file as it is, and those of the first rows that are objects, unless most are not."""
     head, left = b"", _MOST_BYTES
@@ -188,10 +180,14 @@ def _head(entry: Entry) -> tuple[bytes, list[Json]]:
             for chunk in Chunks(file, codec_of_name(entry.name), entry.path):
                 head = (head + chunk).lstrip(_BEFORE_ROWS)
                 left -= len(chunk)
-                if b"\n" in head or left <= 0:
+                if head.count(b"\n") > 1 or left <= 0:
                     break
     except (OSError, StreamFault):
         pass
+    if separator := csv_separator(entry.name):
+        whole = Block(head[: head.rfind(b"\n") + 1] or head, 1, 0)
+        found = rows_of_csv([whole], separator, _MOST_BYTES, {})
+        head = b"".join(each.data for each in found if isinstance(each, Block))
     lines = head.split(b"\n", _MOST_ROWS)[:_MOST_ROWS]
     rows = [row for row in map(_object, lines) if row]
     return lines[0], rows if 2 * len(rows) >= sum(map(bool, lines)) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats import Format, Reader
-from corpusfmt.formats.columns import best_columns
+from corpusfmt.formats.columns import columns_of_rows
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.jsonl.layout import RECORDS, RULES, VERSION, detect, finish, plan
 from corpusfmt.formats.parts import EncodedRows
@@ -13,7 +13,7 @@ from corpusfmt.formats.rows.columned import restored
 from corpusfmt.formats.rows.format import SUMMARY
 from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.rows.writing import rows_writer
-from corpusfmt.formats.sniff import first_row
+from corpusfmt.formats.sniff import first_rows
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.paths import Entry
 
@@ -25,10 +25,9 @@ def _record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordS
 
 def _text_column(files: Mapping[str, Entry]) -> Mapping[str, str]:
     """Return the field with the text, as far as the first row of a file shows it."""
-    row = first_row(files[ROWS])
-    columns = best_columns(row, files[ROWS].url)
-    name = columns.fields.text if columns else "text"
-    return {name: "string"} if isinstance(row.get(name), str) else {}
+    rows = first_rows(files[ROWS])
+    name = columns_of_rows(rows, files[ROWS].url).fields.text
+    return {name: "string"} if name and rows and isinstance(rows[0].get(name), str) else {}
 
 
 #: Rows may have any fields, so a folder of them is described by its content; this is for those that a conversion wrote.
@@ -46,7 +45,7 @@ FORMAT = Format(
     reads_only_its_files=True,
     documents_role=ROWS,
     finish=finish,
-    facts=tuple[str, str, FewKeys | None],
+    facts=tuple[str, str | dict[str, dict[str, int]], FewKeys | None],
     reader=Reader(
         RECORDS.read,
         batches={EncodedRows: RECORDS.batches},
@@ -55,7 +54,7 @@ FORMAT = Format(
         names_fields=True,
         has_columns=True,
     ),
-    writers={VERSION: rows_writer("data", restored)},
+    writers={VERSION: rows_writer("data", restored, takes_tables=True)},
     describers={VERSION: DESCRIBER},
     is_general=True,
 )

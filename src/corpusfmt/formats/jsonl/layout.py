@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
-from corpusfmt.formats.columns import ColumnProfile, best_columns, value_at
+from corpusfmt.formats.columns import TEXTS, best_columns, columns_of_rows, value_at
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import (
@@ -16,19 +16,23 @@ from corpusfmt.formats.rows.columned import (
     columns_of,
     field_type_rule,
     is_id,
+    table_rules,
 )
 from corpusfmt.formats.rows.files import judge_names, path_rule
 from corpusfmt.formats.rows.format import data_files, row_rules
 from corpusfmt.formats.rows.reading import ROWS, Rows
 from corpusfmt.formats.sniff import (
+    DESCRIPTIONS,
     first_row,
+    first_rows,
     first_with_rows,
     has_name_of_rows,
+    hint_of_text,
     is_damaged,
     is_pointer,
     main_file,
-    rows_have,
 )
+from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import json_type
 from corpusfmt.model import Location, Problem, Severity
@@ -43,9 +47,10 @@ path_rule(RULES, "JSL106")
 RECORDS = Rows(RULES, ColumnRecords, FILES.empty)
 
 
-@RULES.rule("JSL302", "id-malformed", on=ColumnRecord, accepted_by="are_clean")
+@RULES.rule("JSL302", "id-malformed", on=ColumnRecord, accepted_by="are_clean", grades={"minor": Severity.WARNING})
 def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
-    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it.
+    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it. A warning in
+    tables without a text.
 
     Why: the document cannot be identified.
     Example: `{"id": null, "text": "…"}`, `{"id": 1.5, "text": "…"}`.
@@ -57,19 +62,32 @@ def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
         is_there = value is not None or name in record.fields
         found = json_type(value) if is_there else "absent"
         shown = "empty" if found == "a string" else f"{found}, expected a string or a whole number"
-        yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id")
+        minor = record.columns.may_lack_ids
+        yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id", minor=minor)
 
 
 field_type_rule(RULES, "JSL303")
+table_rules(RULES, "JSL305", "JSL306")
 
+TYPE_DIFFERS = RULES.finding(
+    "JSL304",
+    "column-type-differs",
+    """A column of a table has values of different types, in a file or in several.
+
+    Why: loaders take the type of a column from the first values, and stop at others or change them.
+    Example: `{"label": 1}`, then `{"label": "good"}`.
+    Fix: write one type; null is of any type.
+    """,
+    severity=Severity.WARNING,
+)
 
 COLUMNS_DIFFER = RULES.finding(
     "JSL105",
     "columns-differ",
-    """The first row of a file has another column profile than the first file of the corpus.
+    """The first row of a file has another column profile than the first file of the corpus; or the columns of a table differ.
 
     Why: all files are read by one profile; fields with other names are not read as what they are.
-    Example: a file of C4 in a folder of FineWeb.
+    Example: a file of C4 in a folder of FineWeb; `question` and `answer` in a file, only `question` in another.
     Fix: convert the files of each corpus separately, or name the profile of all with `--columns`.
     """,
     severity=Severity.WARNING,
@@ -83,15 +101,28 @@ def detect(entry: Entry) -> Detection | None:
         if any(map(is_pointer, _data(entry))):
             return Detection(VERSION, "pointers of Git LFS or Xet")
         return _damaged(_data(entry))
-    main = main_file(_data(entry), _has_text) or (first if _has_text(first) else None)
-    if main is None:
+    main = _main(_data(entry), first)
+    rows = first_rows(main)
+    columns = columns_of_rows(rows, main.url)
+    if not rows or (columns.is_table and _is_described(entry)):
         return _damaged([first])
-    row = first_row(main)
-    columns = best_columns(row, main.url)
-    if columns is not None:
+    if columns.name:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
-    note = "; Dolma needs `source`, too" if "id" in row and "source" not in row else ""
-    return Detection(VERSION, f"rows with text, as in `{main.path}`{note}")
+    if columns.is_table:
+        return Detection(VERSION, f"rows without a text, as in `{main.path}`")
+    note = "; Dolma needs `source`, too" if "id" in rows[0] and "source" not in rows[0] else ""
+    return Detection(VERSION, f"rows with {columns.fields.text}, as in `{main.path}`{note}")
+
+
+def _main(files: Iterable[Entry], first: Entry) -> Entry:
+    """Return the file that says what the others are: one with texts, if those have most of the bytes."""
+    files = list(files)
+    return main_file(files, _has_text) or first
+
+
+def _is_described(entry: Entry) -> bool:
+    """Return whether tables belong to the description next to them."""
+    return entry.kind == "directory" and any(entry.child(name) is not None for name in DESCRIPTIONS)
 
 
 def _damaged(files: Iterable[Entry]) -> Detection | None:
@@ -104,20 +135,30 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` for an unusable column profile."""
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
     columns = columns_of(options.reading, "jsonl")
-    text = columns.fields.text if columns else "text"
-    files = data_files(entry, lambda each: _is_data(each, text), FILES.unread, judge)
+    text = (columns and columns.fields.text) or "text"
+    first = first_with_rows(_data(entry))
+    main = _main(_data(entry), first) if first else None
+    is_csv = main is not None and csv_separator(main.name) != ""
+    files = data_files(
+        entry, lambda each: _is_data(each, text) and (csv_separator(each.name) != "") == is_csv, FILES.unread, judge
+    )
     judge_names(files, judge)
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
+    rows = first_rows(main) if main else []
     if columns is None:
-        main = main_file(files, _has_text) or first_with_rows(files)
-        columns = (best_columns(first_row(main), main.url) if main else None) or ColumnProfile()
-    return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name)
+        columns = columns_of_rows(rows, main.url) if main and rows else TEXTS["text"]
+    lacks = hint_of_text(rows) if columns.is_table else ""
+    return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name, lacks)
 
 
 def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
     """Judge whether the first rows of all files have the same column profile, and each id occurs once."""
+    if facts and isinstance(facts[0][1], dict):
+        _judge_columns(facts, judge)
+        RECORDS.judge_ids(plan, facts, judge, options)
+        return
     expected = plan.facts or next((found for _, found, _ in facts), None)
     for path, found, _ in facts:
         if found != expected:
@@ -126,6 +167,25 @@ def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions
             hint = "convert each corpus separately, or name the profile with --columns"
             judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
     RECORDS.judge_ids(plan, facts, judge, options)
+
+
+def _judge_columns(facts: Sequence[Any], judge: Judge) -> None:
+    """Judge whether all files of a table have the same columns, each with values of one type."""
+    all_columns: dict[str, tuple[str, str]] = {}
+    first, expected = "", list[str]()
+    for path, columns, _ in facts:
+        for name, kinds in columns.items():
+            for kind, line in sorted(kinds.items(), key=lambda each: each[1]):
+                known, where = all_columns.setdefault(name, (kind, path))
+                if kind != known:
+                    message = f"`{name}` is {kind}, expected {known} as in `{where}`"
+                    judge.report(TYPE_DIFFERS, Problem(message, Location(path, line), "write values of one type"))
+        if columns and not expected:
+            first, expected = path, [*columns]
+        if columns and columns.keys() != {*expected}:
+            names = ", ".join(f"`{name}`" for name in sorted(columns.keys() ^ {*expected})[:5])
+            message = f"the columns differ from `{first}`: {names}"
+            judge.report(COLUMNS_DIFFER, Problem(message, Location(path), "write the same columns in all files"))
 
 
 def _data(entry: Entry) -> Iterator[Entry]:
@@ -143,7 +203,7 @@ def _is_data(entry: Entry, text: str = "text") -> bool:
 
 
 def _has_text(entry: Entry) -> bool:
-    return rows_have(entry, "text") or best_columns(first_row(entry), entry.url) is not None
+    return not columns_of_rows(first_rows(entry), entry.url).is_table
 
 
 def _has(text: str, entry: Entry) -> bool:

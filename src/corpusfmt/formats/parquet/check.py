@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.columns import values_at
+from corpusfmt.formats.columns import are_full, values_at
 from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_text, within_limits
 from corpusfmt.formats.parquet.arrow import JSON_COLUMNS, batches, json_rows, pyarrow
 from corpusfmt.formats.parquet.read import KeyOf, KeysOf, identities
@@ -33,6 +33,7 @@ from corpusfmt.formats.rows.reading import repetition
 from corpusfmt.formats.whole import Key, UniqueKeys, encoded, judge_repeated
 from corpusfmt.io.jsonlines import decode_objects, decoded_lines
 from corpusfmt.io.scan import double_encoding_at, is_utf8
+from corpusfmt.io.text import json_line
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -118,7 +119,9 @@ def _judge_rows(
     for number, fields in enumerate(found, first):
         row = row_of(fields, columns, number)
         judge_row(row, judge)
-        if isinstance(row, Row) and isinstance(text := row.fields[columns.text], str):
+        if isinstance(row, Row) and columns.text is None:
+            report_encoded_text(json_line(row.fields), row.at, judge)
+        elif isinstance(row, Row) and isinstance(text := row.fields[columns.text or ""], str):
             report_text(text, row.at, judge)
             empty.add(int(not text), partial(getattr, row, "at"))
     judge.coverage.documents += len(found)
@@ -183,15 +186,21 @@ class CleanRows(Struct):
 
 def clean_rows(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | None:
     """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
-    texts = _Texts(batch, columns.text)
-    if not texts.are_whole():
+    texts = None if columns.text is None else _Texts(batch, columns.text)
+    if texts is not None and not texts.are_whole():
         return None
     try:
-        rows = json_rows(batch.drop_columns([columns.text]))
+        rows = json_rows(batch if columns.text is None else batch.drop_columns([columns.text]))
     except UnicodeDecodeError:
         return None
     if not _are_clean(rows, columns):
         return None
+    if texts is None:
+        lines = ((number, json_line(row)) for number, row in enumerate(rows))
+        suspects = [
+            Suspect(number, rows[number], line) for number, line in lines if double_encoding_at(line, 0, False) >= 0
+        ]
+        return CleanRows(batch.num_rows, keys_of(rows) if keys_of else [], suspects)
     suspects = [Suspect(number, rows[number], text) for number, text in texts.suspects()]
     empty = texts.empty()
     keys = keys_of(rows) if keys_of else []
@@ -204,7 +213,9 @@ def _are_clean(rows: list[Json], columns: TableColumns) -> bool:
     if columns.ours:
         return all(_are_objects([row[name] for row in rows if row[name] is not None]) for name in JSON_COLUMNS)
     values = (each for each in columns.profile.values if each.name != columns.text)
-    return all({*map(type, values_at(rows, each.path))} <= each.kinds for each in values)
+    return are_full(columns.profile, rows) and all(
+        {*map(type, values_at(rows, each.path))} <= each.kinds for each in values
+    )
 
 
 def _are_objects(texts: list[str]) -> bool:

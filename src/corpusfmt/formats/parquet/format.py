@@ -15,7 +15,7 @@ from corpusfmt.formats.parquet.rows import Trouble, column_types, has_text, prof
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 from corpusfmt.formats.rows.columned import column_shards, columns_of
-from corpusfmt.formats.sniff import DESCRIPTIONS, is_pointer
+from corpusfmt.formats.sniff import DESCRIPTIONS, hint_of_text, is_pointer
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry, is_hidden, walk
@@ -63,7 +63,9 @@ def detect(entry: Entry) -> Detection | None:
 
 def _evidence(files: Iterable[Entry]) -> str:
     columns = _profile(files)
-    return f"rows of {columns.summary} (column profile {columns.name})" if columns else ""
+    if columns is None or not (columns.name or columns.is_table):
+        return ""
+    return f"rows of {columns.summary} (column profile {columns.name})" if columns.name else "tables without a text"
 
 
 def _profile(files: Iterable[Entry]) -> ColumnProfile | None:
@@ -93,7 +95,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
     columns = columns_of(options.reading, "parquet") or _profile(files) or ColumnProfile()
-    return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage)
+    lacks = hint_of_text([]) if columns.is_table else ""
+    return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage, lacks_text=lacks)
 
 
 def left_unread(shard: Shard) -> Mapping[str, int]:

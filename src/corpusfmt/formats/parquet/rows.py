@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.columns import ColumnProfile, best_columns, path_to, value_at
+from corpusfmt.formats.columns import TABLE, ColumnProfile, columns_of_rows, path_to, value_at
 from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
     JSON_COLUMNS,
@@ -26,7 +26,7 @@ from corpusfmt.formats.parquet.arrow import (
     unreadable_columns,
 )
 from corpusfmt.formats.parquet.ruleset import RULES
-from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id, names_columns
+from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id, names_columns, table_rules
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.parquet import Table
 from corpusfmt.io.paths import Entry
@@ -42,7 +42,7 @@ class TableColumns(Struct, frozen=True):
     names: tuple[str, ...]
     kinds: Mapping[str, Any]
     unreadable: tuple[str, ...]
-    text: str
+    text: str | None
     id: Sequence[str] | None
     ours: bool
     profile: ColumnProfile
@@ -91,7 +91,7 @@ def column_type(columns: TableColumns) -> Iterator[Problem]:
     Example: a text as bytes, ids as floating-point numbers.
     Fix: write the column as strings.
     """
-    kind = columns.kinds.get(columns.text)
+    kind = columns.kinds.get(columns.text or "")
     if columns.text in columns.names and (kind is None or not is_text(kind)):
         yield Problem(f"column `{columns.text}` does not hold strings", columns.at, "write it as strings")
     if columns.id is not None and columns.id[0] in columns.names:
@@ -121,20 +121,21 @@ def text_null(row: Row) -> Iterator[Problem]:
     Example: a text that was lost in a join.
     Fix: add the text, or remove the row.
     """
-    if row.fields[row.columns.text] is None:
+    if row.columns.text is not None and row.fields[row.columns.text] is None:
         yield Problem("the text is null", row.at, "add the text, or remove the row")
 
 
-@RULES.rule("PQT302", "id-null", on=Row, accepted_by="clean_rows")
+@RULES.rule("PQT302", "id-null", on=Row, accepted_by="clean_rows", grades={"minor": Severity.WARNING})
 def id_null(row: Row) -> Iterator[Problem]:
-    """The id of a row is null or empty, in a file with ids.
+    """The id of a row is null or empty, in a file with ids. A warning in tables without a text.
 
     Why: the document cannot be identified.
     Example: an id that was lost in a join.
     Fix: give the row a unique id.
     """
     if row.columns.id is not None and not is_id(value_at(row.fields, row.columns.id)):
-        yield Problem("the id is null or empty", row.at, "give the row a unique id")
+        minor = row.columns.profile.may_lack_ids
+        yield Problem("the id is null or empty", row.at, "give the row a unique id", minor=minor)
 
 
 JSON_COLUMN_MALFORMED = RULES.finding(
@@ -149,6 +150,7 @@ JSON_COLUMN_MALFORMED = RULES.finding(
 )
 
 field_type_rule(RULES, "PQT304")
+table_rules(RULES, "PQT305", "PQT306")
 
 
 def judge_row(row: TableColumns | Row | Fault, judge: Judge) -> None:
@@ -160,7 +162,8 @@ def judge_row(row: TableColumns | Row | Fault, judge: Judge) -> None:
     if isinstance(row, Row):
         columns = row.columns
         if columns.profile.values and not columns.ours:
-            judge.check(ColumnRecord(row.at, row.fields, (columns.text,), columns.profile, columns.id))
+            required = () if columns.text is None else (columns.text,)
+            judge.check(ColumnRecord(row.at, row.fields, required, columns.profile, columns.id))
         for fault in _faults_of_json(row):
             judge.report(*fault)
 
@@ -189,11 +192,14 @@ def columns_of(table: Table, at: Location, reading: ReadOptions, found: ColumnPr
     names = tuple(table.file.schema_arrow.names)
     ours = is_ours(table) and not names_columns(reading)
     profile = ColumnProfile() if ours else found
+    kinds = readable_columns(table)
     path = None if profile.fields.id is None else path_to(profile.fields.id)
+    if path and profile.may_lack_ids and not (is_text(kind := kind_at(kinds, path)) or is_integer(kind)):
+        path = None
     return TableColumns(
         at,
         names,
-        readable_columns(table),
+        kinds,
         tuple(unreadable_columns(table)),
         profile.fields.text,
         path if path and (profile.needs_id or path[0] in names) else None,
@@ -203,13 +209,13 @@ def columns_of(table: Table, at: Location, reading: ReadOptions, found: ColumnPr
 
 
 def profile_of(entry: Entry) -> ColumnProfile | None:
-    """Return the bundled column profile that the first row of a file fits, if corpusfmt did not write it."""
+    """Return the column profile of a file by its first row, or its columns if it has none, if corpusfmt did not write it."""
     try:
         with opened(entry) as table:
             if is_ours(table):
                 return None
             first = next(batches(table, readable_columns(table), json_rows, most_rows=1), [])
-            return best_columns(first[0], entry.url) if first else None
+            return columns_of_rows(first or [dict.fromkeys(table.file.schema_arrow.names)], entry.url)
     except Trouble:
         return None  # the check reports it
 
@@ -218,11 +224,11 @@ def has_text(entry: Entry) -> bool:
     """Return whether a table is one of a corpus: with a text, or written by corpusfmt; or cannot be read, which the check reports."""
     try:
         with opened(entry) as table:
-            if is_ours(table) or "text" in table.file.schema_arrow.names:
+            if is_ours(table):
                 return True
+        return not (profile_of(entry) or TABLE).is_table
     except (Trouble, UsageError):  # the latter without pyarrow, which the plan asks for
         return True
-    return profile_of(entry) is not None
 
 
 def column_types(entry: Entry) -> dict[str, str]:

@@ -6,13 +6,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, BinaryIO
+
+from msgspec import Struct
 
 from corpusfmt.formats.parquet.arrow import ID, MARK, OWN_COLUMNS, TEXT, pyarrow
 from corpusfmt.formats.parts import Item, Loaded, Writer
+from corpusfmt.formats.rows.columned import table_row
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
-from corpusfmt.model import Document, Json
+from corpusfmt.model import Document, Json, UsageError
 
 _ROWS_A_GROUP = 16 * 1024
 _BYTES_A_GROUP = 32 * 1024 * 1024
@@ -29,7 +33,15 @@ _SETTINGS: Json = {
 }
 
 
-def _item(document: Document) -> Item[Json]:
+class TableRow(Struct, frozen=True):
+    """A row of a table without a text."""
+
+    fields: Json
+
+
+def _item(document: Document) -> Item[Json | TableRow]:
+    if (row := table_row(document)) is not None:
+        return Item(TableRow(row))
     return Item(
         {
             ID: document.id,
@@ -99,25 +111,59 @@ class TableWriter:
         required = (ID, TEXT)
         fields = [pa.field(name, pa.string(), nullable=name not in required) for name in OWN_COLUMNS]
         self._schema = pa.schema(fields, metadata=MARK)
-        self._writer = pa.parquet.ParquetWriter(self._sink, self._schema, **_SETTINGS)
+        self._is_table = False
+        self._writer: Any = None
         self._rows: list[Json] = []
         self._waiting = 0
         self.text_bytes = 0
 
-    def add(self, row: Json) -> None:
+    def add(self, row: Json | TableRow) -> None:
+        if isinstance(row, TableRow):
+            self._is_table = True
+            self._rows.append(row.fields)
+            size = len(json_line(row.fields))
+            self._waiting += size
+            self.text_bytes += size
+        else:
+            self._add_document(row)
+        if self._waiting >= _BYTES_A_GROUP or len(self._rows) >= _ROWS_A_GROUP:
+            self._flush()
+
+    def _add_document(self, row: Json) -> None:
         size = sum(len(value) for value in row.values() if value is not None)
         self._rows.append(row)
         self._waiting += size
         self.text_bytes += len(row[TEXT].encode())
-        if self._waiting >= _BYTES_A_GROUP or len(self._rows) >= _ROWS_A_GROUP:
-            self._flush()
 
     def _flush(self) -> None:
+        pa = pyarrow()
+        try:
+            if self._rows and self._is_table:
+                self._write(self._table(), use_dictionary=False)
+            elif self._rows or self._writer is None:
+                self._write(pa.Table.from_pylist(self._rows, schema=self._schema))
+        except (pa.ArrowException, OverflowError) as error:
+            if not self._is_table:
+                raise
+            raise UsageError(f"the rows do not fit a table, write them as jsonl: {error}") from error
+        self._rows.clear()
+        self._waiting = 0
+
+    def _write(self, table: Any, **own: Any) -> None:
+        if self._writer is None:
+            self._schema = table.schema
+            self._writer = pyarrow().parquet.ParquetWriter(self._sink, self._schema, **_SETTINGS | own)
         if self._rows:
-            table = pyarrow().Table.from_pylist(self._rows, schema=self._schema)
             self._writer.write_table(table, row_group_size=len(self._rows))
-            self._rows.clear()
-            self._waiting = 0
+
+    def _table(self) -> Any:
+        """Return rows with the columns of the first group, whose types are those of its values."""
+        pa = pyarrow()
+        names = dict.fromkeys(chain.from_iterable(self._rows))
+        kinds = {field.name: field.type for field in self._schema} if self._writer else dict.fromkeys(names)
+        if further := [name for name in names if name not in kinds]:
+            raise pa.ArrowInvalid(f"column `{further[0]}` is not in the first {_ROWS_A_GROUP:,} rows")
+        return pa.table({name: pa.array([row.get(name) for row in self._rows], kind) for name, kind in kinds.items()})
 
     def finish(self) -> list[FileFacts]:
         """End the file; return its size and digest."""
@@ -138,4 +184,5 @@ PARQUET = Writer(
     folder=lambda name: f"data/{name}" if name else "data",
     loaded=lambda path: Loaded("", "data", "a document") if path.startswith("data/") else None,
     gzip=False,
+    takes_tables=True,
 )

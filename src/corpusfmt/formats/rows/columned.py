@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 
 import msgspec
 from msgspec import Struct, structs
@@ -12,8 +13,11 @@ from xxhash import xxh3_64_hexdigest
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard
 from corpusfmt.formats.columns import (
     ColumnProfile,
+    are_full,
     best_columns,
+    blank_fields,
     load_columns,
+    odd_turns,
     odd_values,
     path_to,
     value_at,
@@ -25,7 +29,7 @@ from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_object
+from corpusfmt.io.text import json_line, json_object
 from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import RuleSet
 
@@ -41,7 +45,7 @@ class Origin(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     are fields, and in `covered` entries of `metadata`, whose place in the document is taken.
     """
 
-    text: str = "text"
+    text: str | None = "text"
     id: str | None = None
     number: bool = False
     made: tuple[str, ...] = ()
@@ -68,7 +72,8 @@ def restored(document: Document) -> Json:
     row = _Unique()
     if origin.id is not None:
         row.add({origin.id: _number(document.id) if origin.number else document.id})
-    row.add({origin.text: document.text})
+    if origin.text is not None:
+        row.add({origin.text: document.text})
     named = {"source": document.source, "added": document.added, "created": document.created}
     row.add({name: value for name, value in named.items() if value is not None and name not in origin.made})
     leave_out = {ROW, SYNTHETIC, *_IN_METADATA.intersection(origin.made)}
@@ -80,6 +85,12 @@ def restored(document: Document) -> Json:
     row.add(document.extra)
     row.add(origin.displaced)
     return row.fields if row.is_whole else fields_of(document)
+
+
+def table_row(document: Document) -> Json | None:
+    """Return the row of a table that became a document; None for a document with a text."""
+    origin = _origin_of(document)
+    return restored(document) if origin is not None and origin.text is None else None
 
 
 def _number(text: str) -> int | str:
@@ -113,6 +124,9 @@ _OWN = (ROW, SYNTHETIC)
 _SPECIAL = frozenset({*NAMED, *_OWN, "metadata"})
 # In another format, the name of metadata of OSCAR 1.1 would be taken for that.
 _OSCAR_NAME = re.compile(r"(?<![^/])([a-z]{2,3})_meta(?=[/_.])")
+# Columns of a table that are compared, and the kinds of their values.
+MOST_COLUMNS = 1000
+_KINDS = {str: "a text", int: "a number", float: "a number", bool: "a boolean", dict: "an object", list: "a list"}
 # Of `Origin`: the name of the id, whether it is a number, what was made, and whether metadata is apart.
 _Shape = tuple[str | None, bool, tuple[str, ...], bool]
 
@@ -172,17 +186,46 @@ def field_type_rule(rules: RuleSet, code: str) -> None:
 
     @rules.rule(code, "field-type", on=ColumnRecord, accepted_by="are_clean", grades={"minor": Severity.WARNING})
     def field_type(record: ColumnRecord) -> Iterator[Problem]:
-        """A field of the column profile is missing or has another type. An optional field is a warning.
+        """A field of the column profile is missing or has another type. An optional field is a warning, and so is one of a table.
 
         Why: the row is not of the corpus whose profile it is read with; its date, language or text may be in other fields.
         Example: `{"text": "…", "url": "…"}` with the profile `c4`, which has a `timestamp`; `"token_count": "12"` with `fineweb`.
         Fix: name the right profile with `--columns`, write your own, or repair the row.
         """
         name = record.columns.name
+        is_table = record.columns.is_table
         for value, found in odd_values(record.columns, record.fields):
             if value.name not in record.required:
                 message = f"`{value.name}` is {found}, expected {value.expected()} (column profile {name})"
-                yield Problem(message, record.at, "name the right profile with --columns", minor=not value.needed)
+                yield Problem(
+                    message, record.at, "name the right profile with --columns", minor=not value.needed or is_table
+                )
+
+
+def table_rules(rules: RuleSet, turns_code: str, blank_code: str) -> None:
+    """Register the rules on what the profile of a table asks of its rows."""
+
+    @rules.rule(turns_code, "turns-malformed", on=ColumnRecord, accepted_by="are_clean", severity=Severity.WARNING)
+    def turns_malformed(record: ColumnRecord) -> Iterator[Problem]:
+        """A conversation is empty, has an unknown role, an empty message or roles out of order, or does not end with an answer.
+
+        Why: chat templates stop here, or train a model on nothing.
+        Example: `{"messages": []}`, the role `assistnt`, two messages of `user` in a row.
+        Fix: repair the conversation, or remove the row; roles are those of the column profile.
+        """
+        for message in odd_turns(record.columns, record.fields):
+            yield Problem(message, record.at, "repair the conversation, or remove the row")
+
+    @rules.rule(blank_code, "field-blank", on=ColumnRecord, accepted_by="are_clean", severity=Severity.WARNING)
+    def field_blank(record: ColumnRecord) -> Iterator[Problem]:
+        """A field that a row of its kind is made for is empty, or two that must differ are equal.
+
+        Why: nothing is to be learned from the row: an instruction without output, a preference among equal answers.
+        Example: `{"prompt": "…", "chosen": "a", "rejected": "a"}`, `{"translation": {"en": "hello", "fr": ""}}`.
+        Fix: fill in the field, or remove the row.
+        """
+        for message in blank_fields(record.columns, record.fields):
+            yield Problem(message, record.at, "fill in the field, or remove the row")
 
 
 class ColumnRecords(Records):
@@ -198,7 +241,8 @@ class ColumnRecords(Records):
         fields = self.columns.fields
         self.text = fields.text
         strings = (each for each in self.columns.values if each.needed and each.types == ("string",))
-        self.required = tuple(dict.fromkeys([fields.text, *(each.name for each in strings if len(each.path) == 1)]))
+        of_strings = (each.name for each in strings if len(each.path) == 1)
+        self.required = () if fields.text is None else tuple(dict.fromkeys([fields.text, *of_strings]))
         self._values = [(each.path, each.kinds) for each in self.columns.values if each.name not in self.required]
         self._id = _path_to(fields.id)
         # Unless it is in an object, or the text.
@@ -206,7 +250,7 @@ class ColumnRecords(Records):
         self._id_name = steps[0] if len(steps) == 1 and steps[0] != self.text else None
         others = [_path_to(name) for name in (fields.url, fields.created, fields.language, fields.source)]
         self._url, self._created, self._language, self._source_field = others
-        self.leaves_texts = self.text not in {path[0] for path in (self._id, *others) if path}
+        self.leaves_texts = self.text is not None and self.text not in {path[0] for path in (self._id, *others) if path}
         self.has_ids = self._id is not None
         self._has_source = "source" not in (self.text, self._id_name)
         self._language_of_file = self.columns.language_of_path(_place(shard))
@@ -227,6 +271,8 @@ class ColumnRecords(Records):
             return False
         if not all({*map(type, values_at(rows, path))} <= kinds for path, kinds in self._values):
             return False
+        if not are_full(self.columns, rows):
+            return False
         if self._id is None:
             return True
         first = self._id[0]
@@ -239,16 +285,29 @@ class ColumnRecords(Records):
             self.facts = self._fitting(row)
         return ColumnRecord(at, row, self.required, self.columns, self.id_path(row))
 
-    def _fitting(self, row: Json) -> str:
-        """Return the name of the profile that the first row of a file fits."""
-        if isinstance(row.get(self.text), EncodedText):
-            row = row | {self.text: ""}
+    def _fitting(self, row: Json) -> str | dict[str, dict[str, int]]:
+        """Return the name of the profile that the first row of a file fits; tables are compared by their columns."""
+        if self.columns.is_table:
+            return {}
+        row = {name: "" if isinstance(value, EncodedText) else value for name, value in row.items()}
         # Who names a profile knows that it is of the files, whatever they are called.
         is_named = self.options.reading.columns is not None
         if self.columns.name and self.columns.fits(row, None if is_named else _place(self.shard)):
             return self.columns.name
         found = best_columns(row, _place(self.shard))
         return found.name if found else ""
+
+    def note(self, rows: Sequence[Json], line: int) -> None:
+        if not isinstance(self.facts, dict):
+            return
+        for name in dict.fromkeys(chain.from_iterable(rows)):
+            if name not in self.facts and len(self.facts) == MOST_COLUMNS:
+                return
+            kinds = self.facts.setdefault(name, {})
+            values = [row.get(name) for row in rows]
+            for kind in {*map(type, values)}:
+                if kind in _KINDS and _KINDS[kind] not in kinds:
+                    kinds[_KINDS[kind]] = line + next(place for place, each in enumerate(values) if type(each) is kind)
 
     def id_of(self, row: Json) -> object:
         path = self.id_path(row)
@@ -283,7 +342,7 @@ class ColumnRecords(Records):
         to it, else they become metadata.
         """
         rest = dict(row)
-        text: str = rest.pop(self.text)
+        text: str = "" if self.text is None else rest.pop(self.text)
         id_name = self._id_name if self._id_name in rest else None
         identity = self.id_of(row) if id_name is None else rest.pop(id_name)
         named: Json = {}
@@ -302,7 +361,8 @@ class ColumnRecords(Records):
         shape = (id_name, isinstance(identity, int), made, is_apart)
         mark = self._mark(shape, displaced, covered, bool(metadata))
         if identity is None:
-            identity = f"{self.shard.name}:{number}:{xxh3_64_hexdigest(decoded_text(text).encode())}"
+            content = json_line(row) if self.text is None else decoded_text(text).encode()
+            identity = f"{self.shard.name}:{number}:{xxh3_64_hexdigest(content)}"
             metadata[SYNTHETIC] = True
         if mark is None:
             metadata |= covered

@@ -9,7 +9,8 @@ from typing import BinaryIO
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions
-from corpusfmt.formats.general import barred, broken_stream, too_long
+from corpusfmt.formats.general import CSV_MALFORMED, barred, broken_stream, too_long
+from corpusfmt.io.jsonlines import CsvFault, csv_separator, rows_of_csv
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
@@ -85,6 +86,7 @@ class RowFile:
         self.path = entry.path
         self.whole = True
         self.bytes = 0
+        self.is_csv = csv_separator(entry.name) != ""
         self._entry = entry
         self._judge = judge
         self._max_line_bytes = options.max_line_bytes
@@ -110,16 +112,32 @@ class RowFile:
             self.whole = False
             return
         chunks = Chunks(source, codec, self.path)
+        found = blocks(chunks, self._max_line_bytes)
         try:
-            yield from blocks(chunks, self._max_line_bytes)
+            yield from self._rows_of(found) if self.is_csv else found
         except StreamFault as fault:
             self.whole = self.whole and not fault.is_broken
             self._judge.report(*broken_stream(at, fault))
         self.bytes += chunks.bytes
 
+    def _rows_of(self, found: Iterable[Block | LongLine]) -> Iterator[Block | LongLine]:
+        faults: dict[str, CsvFault] = {}
+        try:
+            yield from rows_of_csv(found, csv_separator(self._entry.name), self._max_line_bytes, faults)
+        finally:
+            for reason, fault in faults.items():
+                self.whole = self.whole and fault.is_minor
+                hint = "write the file again with a CSV writer"
+                problem = Problem(reason, self.at(fault.row, 0), hint, fault.count, minor=fault.is_minor)
+                self._judge.report(CSV_MALFORMED, problem)
+
+    def at(self, line: int, byte: int) -> Location:
+        """Return the place of a line, or of a row of CSV by its number."""
+        return Location(self.path, line) if self.is_csv else Location(self.path, line, byte)
+
     def too_long(self, line: LongLine) -> Fault:
         """Return the fault of a line that exceeds the limit."""
-        return too_long(Location(self.path, line.line, line.byte), line.length, self._max_line_bytes)
+        return too_long(self.at(line.line, line.byte), line.length, self._max_line_bytes)
 
 
 class _Source:

@@ -59,26 +59,29 @@ class Rows(Struct, frozen=True):
                     judge.report(*file.too_long(found))
                     whole = False
                 elif isinstance(found, Run):
-                    at = Location(entry.path, found.line, found.byte)
+                    at = file.at(found.line, found.byte)
                     rows += found.count
                     row = records.judged(found.data, at, judge, found.count)
                     if row is not None and records.has_ids:
                         keys.note([encoded_key(records.key_of(row))] * found.count, found.line - 1)
-                    if row is not None and isinstance(text := row.get(records.text), str):
+                    if row is not None:
+                        records.note([row], found.line)
+                    if row is not None and records.text is None:
+                        coverage.documents += found.count
+                    elif row is not None and isinstance(text := row.get(records.text or ""), str):
                         coverage.documents += found.count
                         empty.add(0 if text else found.count, partial(records.place, row, at))
                 else:
+                    records.note(found.rows, found.lines.line)
                     if records.has_ids:
                         keys.note(records.keys_of(found.rows) * found.times, found.lines.line - 1)
                     for run, row in found.suspects():
                         times = run.count * found.times
-                        records.judge_text(row, Location(entry.path, run.line, run.byte), judge, times)
+                        records.judge_text(row, file.at(run.line, run.byte), judge, times)
                     rows += len(found.rows) * found.times
                     coverage.documents += len(found.rows) * found.times
                     if numbers := records.empty_texts(found.rows):
-                        empty.add(
-                            len(numbers) * found.times, partial(_place_in, found, numbers[0], records, entry.path)
-                        )
+                        empty.add(len(numbers) * found.times, partial(_place_in, found, numbers[0], records, file))
             coverage.bytes += file.bytes
             empty.report(coverage.documents, judge)
             if whole and file.whole and not rows:
@@ -131,7 +134,7 @@ class Rows(Struct, frozen=True):
                 for line in _singly(found):
                     number += 1
                     judge = self._fresh_judge(shard, options)
-                    judged = records.judged(line.data, Location(file.path, line.line, line.byte), judge)
+                    judged = records.judged(line.data, file.at(line.line, line.byte), judge)
                     rejected = next(rejections(judge, line.data), None)
                     if rejected is not None:
                         yield rejected
@@ -182,10 +185,10 @@ class Fit(Struct):
                 after = number + run.count
 
 
-def _place_in(found: Fit, number: int, records: Records, path: str) -> Location:
+def _place_in(found: Fit, number: int, records: Records, file: RowFile) -> Location:
     lines = found.lines
     byte = sum(map(len, lines.data.split(b"\n", number)[:number])) + number
-    return records.place(found.rows[number], Location(path, lines.line + number, lines.byte + byte))
+    return records.place(found.rows[number], file.at(lines.line + number, lines.byte + byte))
 
 
 def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Iterator[Fit | Run | LongLine]:

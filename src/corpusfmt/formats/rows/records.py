@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.general import json_of, report_json_text, report_text
+from corpusfmt.formats.general import json_of, report_encoded_text, report_json_text, report_text
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.whole import Key, encoded
-from corpusfmt.io.jsonlines import EncodedText, decode_objects, decode_text, decoded_lines
+from corpusfmt.io.jsonlines import EncodedText, csv_separator, decode_objects, decode_text, decoded_lines
 from corpusfmt.io.scan import count_quotes
 from corpusfmt.io.text import StrictJson, json_type, pointer
 from corpusfmt.model import Document, Json, Location, Problem
@@ -55,8 +55,11 @@ def object_rules(rules: RuleSet, not_an_object_code: str, duplicate_json_key_cod
         Fix: write one object per line.
         """
         if not isinstance(row.json.value, dict):
-            message = f"the row is {json_type(row.json.value)}, expected an object"
-            yield Problem(message, row.at, "write one object per line")
+            message, hint = f"the row is {json_type(row.json.value)}, expected an object", "write one object per line"
+            if csv_separator(row.at.path) and isinstance(row.json.value, list):
+                message = f"the row has {len(row.json.value):,} fields, more than the header"
+                hint = "quote fields that contain the separator"
+            yield Problem(message, row.at, hint)
 
     @rules.rule(duplicate_json_key_code, "duplicate-json-key", on=Row, accepted_by="are_clean", spec=spec)
     def duplicate_json_key(row: Row) -> Iterator[Problem]:
@@ -130,10 +133,10 @@ _encode = msgspec.json.Encoder().encode
 class Records(ABC):
     """The rows of one file in a format: whether they are clean, the subjects of its rules, and their documents."""
 
-    #: The name of the text.
-    text = "text"
+    #: The name of the text; rows of a table have none.
+    text: str | None = "text"
     #: The names of required strings.
-    required: Sequence[str] = (text,)
+    required: Sequence[str] = ("text",)
     #: The type of subject that `record` returns.
     subject: type = Record
 
@@ -172,6 +175,10 @@ class Records(ABC):
         """Return the same for rows that are clean, encoded; an empty list if none has one."""
         return [encoded(self.key_of(row)) for row in rows]
 
+    def note(self, rows: Sequence[Json], line: int) -> None:
+        """Take rows that are whole, of which the first is on a line, for what is judged of all files."""
+        del rows, line
+
     def fit(self, data: bytes) -> list[Json] | None:
         """Return the rows of whole lines, None if a rule may fire that is not only about what texts say."""
         if self.options.encoded_texts:
@@ -188,6 +195,8 @@ class Records(ABC):
         if rows is None:
             return None
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
+        if self.text is None:
+            return rows if count_quotes(_encode(rows)) == count_quotes(data) else None
         texts = [row.pop(self.text, None) for row in rows]
         if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
             return None
@@ -200,6 +209,8 @@ class Records(ABC):
 
         To decode and encode them takes longer than all other fields together.
         """
+        if self.text is None:
+            return None
         # A name that is not UTF-8 is in no row.
         name = self.text.encode("utf-8", "surrogatepass")
         found = texts_apart(data, name) if texts_apart is not None and self.leaves_texts else None
@@ -220,6 +231,8 @@ class Records(ABC):
 
     def empty_texts(self, rows: list[Json]) -> list[int]:
         """Return the numbers of clean rows, from 0, whose texts are empty."""
+        if self.text is None:
+            return []
         texts = [row[self.text] for row in rows]
         empty = "" if isinstance(texts[0], str) else _EMPTY
         return [number for number, text in enumerate(texts) if text == empty] if empty in texts else []
@@ -230,10 +243,16 @@ class Records(ABC):
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""
-        return judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
+        row = judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
+        if row is not None and self.text is None:
+            report_encoded_text(_encode(row), self.place(row, at), judge, times)
+        return row
 
     def judge_text(self, row: Json, at: Location, judge: Judge, times: int) -> None:
         """Check what the text of an object says, which is repeated `times` times and on which no other rule fires."""
+        if self.text is None:
+            report_encoded_text(_encode(row), self.place(row, at), judge, times)
+            return
         text, at = row[self.text], replace(_named(at, self.id_of(row)), pointer=pointer(self.text))
         if isinstance(text, str):
             report_text(text, at, judge, times)

@@ -115,7 +115,9 @@ class RowsWriter:
         return [replace(stream.finish(), columns=each.finish()) for stream, each in zip(streams, columns, strict=True)]
 
 
-def rows_writer(below: str, row_of: Callable[[Document], Json] = fields_of) -> Writer[Row]:
+def rows_writer(
+    below: str, row_of: Callable[[Document], Json] = fields_of, *, takes_tables: bool = False
+) -> Writer[Row]:
     """Return the writer of documents without attribute sets, in files below a folder."""
 
     def item(document: Document) -> Item[Row]:
@@ -129,4 +131,5 @@ def rows_writer(below: str, row_of: Callable[[Document], Json] = fields_of) -> W
         by_language=False,
         folder=lambda name: f"{below}/{name}" if name else below,
         loaded=lambda path: Loaded("", below, "a document") if path.startswith(f"{below}/") else None,
+        takes_tables=takes_tables,
     )

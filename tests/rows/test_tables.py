@@ -1,0 +1,111 @@
+"""Tables without a text: the shapes in which they are published, CSV as pandas reads it, and their way through other formats."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from support import run_cli
+
+import corpusfmt
+from corpusfmt.formats import detect
+from corpusfmt.io.paths import entry_of
+from corpusfmt.model import UsageError
+
+Json = dict[str, Any]
+TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+SHAPES: dict[str, tuple[list[Json], str]] = {
+    "chat": ([{"messages": TALK}, {"messages": TALK[:1] * 2}], "chat"),
+    "sharegpt": ([{"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}], "sharegpt"),
+    "preference": ([{"prompt": "p", "chosen": "a", "rejected": "b"}], "preference"),
+    "preference of talks": ([{"chosen": TALK, "rejected": TALK[:1]}], "preference"),
+    "instruction": ([{"instruction": "do", "input": "", "output": "done"}], "instruction"),
+    "translation": ([{"id": "1", "translation": {"en": "hi", "fr": "salut"}}], "translation"),
+    "question": ([{"question": "a?", "answer": "b"}, {"question": "c?", "answer": None}], ""),
+    "label": ([{"sentence": "good", "label": 1}, {"sentence": "bad", "label": 0}], ""),
+    "no strings": ([{"tokens": [1, 2], "score": 0.5}], ""),
+}
+
+
+def write(path: Path, rows: list[Json]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path.parent
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_table_comes_back_from_other_formats(name: str, tmp_path: Path) -> None:
+    rows, profile = SHAPES[name]
+    source = write(tmp_path / "in/train.jsonl", rows)
+    for place in (source, tmp_path / "parquet/data"):
+        fmt, found = detect(entry_of(str(place)))
+        assert found.evidence.endswith(f"(column profile {profile})" if profile else "`") or fmt.name == "parquet"
+        report = corpusfmt.validate(place, format=fmt.name)
+        assert (report.verdict.value, report.coverage.documents) == ("valid", len(rows))
+        assert len(list(corpusfmt.read(place, format=fmt.name))) == len(rows)
+        with pytest.raises(
+            UsageError, match="the rows have no text, which dolma needs: name its field with --text-field"
+        ):
+            corpusfmt.convert(place, tmp_path / "dolma", to="dolma", format=fmt.name)
+        if place == source:
+            corpusfmt.convert(source, tmp_path / "parquet", to="parquet")
+    (table,) = (tmp_path / "parquet/data").iterdir()
+    assert pq.read_table(table).to_pylist() == rows
+    corpusfmt.convert(tmp_path / "parquet/data", tmp_path / "back", to="jsonl")
+    with gzip.open(tmp_path / "back/data/train.jsonl.gz") as file:
+        assert [json.loads(line) for line in file] == rows
+
+
+def test_a_table_that_has_no_columns_of_one_type_is_refused(tmp_path: Path) -> None:
+    tables: list[list[Json]] = [[{"a": 1}, {"a": "x"}], [{"a": {}}], [{"a": 2**70}]]
+    for number, rows in enumerate(tables):
+        source = write(tmp_path / f"{number}/train.jsonl", rows)
+        with pytest.raises(UsageError, match="the rows do not fit a table, write them as jsonl"):
+            corpusfmt.convert(source, tmp_path / f"out{number}", to="parquet")
+
+
+def test_what_needs_a_text_names_the_field_that_is_likely_to_have_it(tmp_path: Path) -> None:
+    write(tmp_path / "in/a.jsonl", [{"doc_id": "a long id", "prompt text": "one", "url": "https://example.org/"}])
+    for command in (("convert", "in", "out", "--to", "oscar"), ("compare", "in", "in")):
+        found = run_cli(*command, cwd=tmp_path)
+        assert (found.returncode, found.stderr.decode().rpartition(": ")[2]) == (
+            2,
+            "name its field with --text-field 'prompt text'\n",
+        )
+
+
+CSV = {
+    "quoted": b'id,text\n1,"a, ""b""\nc"\n2,d\n',
+    "blank lines and CR LF": b"id,text\r\n\r\n1,a\r\n",
+    "byte order mark": b"\xef\xbb\xbfid,text\n1,a",
+    "names twice": b"id,text,text,text.1,text\n1,a,b,c,d\n",
+    "quote within": b'id,text\n1,a"b"c\n2,"a"b\n',
+    "no rows": b"id,text\n",
+}
+
+
+@pytest.mark.parametrize("name", CSV)
+def test_csv_is_read_as_by_pandas(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(CSV[name])
+    frame = pd.read_csv(io.BytesIO(CSV[name]), dtype=str, keep_default_na=False, na_values=[])
+    expected = json.loads(frame.to_json(orient="records"))
+    read = list(corpusfmt.read(tmp_path / "a.csv", format="jsonl"))
+    rows = [
+        {"id": document.id, "text": document.text}
+        | {name: value for name, value in (document.metadata or {}).items() if not name.startswith("corpusfmt")}
+        for document in read
+    ]
+    assert rows == expected
+
+
+def test_a_row_of_csv_has_a_bound(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"q,label\n" + b'"\n",' * 300_000)
+    report = corpusfmt.validate(tmp_path, format="jsonl", max_line_bytes=1024 * 1024)
+    assert [(each.code, each.location.line) for each in report.findings] == [("GEN304", 1)]
+    assert "more than 1,048,576" in report.findings[0].message
