@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -10,39 +9,13 @@ import typer
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import mention, say, summarise
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import (
-    UNSET,
-    Bounds,
-    Engine,
-    Finish,
-    FollowLinks,
-    FormatName,
-    Jobs,
-    Profiled,
-    RecordSetName,
-    ShardOf,
-)
+from corpusfmt.cli.options import UNSET, Given
 from corpusfmt.cli.outcome import exit_status, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.conversion.options import Conversion
 from corpusfmt.model import Report, UsageError
-from corpusfmt.options import FailOn
+from corpusfmt.options import FailOn, made
 from corpusfmt.wording import plural
-
-
-class Loss(StrEnum):
-    """What to do if the target cannot represent something."""
-
-    ERROR = "error"
-    WARN = "warn"
-    ALLOW = "allow"
-
-
-class BadRecord(StrEnum):
-    """What to do with a bad record."""
-
-    STOP = "stop"
-    QUARANTINE = "quarantine"
-
 
 Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description with records.")]
 Destination = Annotated[
@@ -59,81 +32,6 @@ To = Annotated[
         autocompletion=completion.targets,
     ),
 ]
-OnLoss = Annotated[Loss, typer.Option("--on-loss", help="Stop before anything is lost, or count losses in the report.")]
-OnBadRecord = Annotated[
-    BadRecord,
-    typer.Option("--on-bad-record", help="Stop at the first bad record, or write them to DST-quarantine with reasons."),
-]
-LanguageEntry = Annotated[str | None, typer.Option("--language-entry", help="Field of `metadata` with the language.")]
-LanguageAttribute = Annotated[
-    str | None,
-    typer.Option(
-        "--language-attribute",
-        metavar="SET/KEY",
-        help="Read the language from attributes KEY__LANGUAGE of a set (KEY alone: embedded attributes).",
-    ),
-]
-SourceName = Annotated[
-    str | None,
-    typer.Option(
-        "--source",
-        help="`source` of documents without one (default: the column profile, or oscar, croissant, parquet, "
-        "jsonl or text for these formats, else none).",
-    ),
-]
-Added = Annotated[
-    str | None, typer.Option("--added", metavar="DATE", help="`added` of documents without one (default: none).")
-]
-MergeAttributes = Annotated[bool, typer.Option("--merge-attributes", help="Embed all attribute sets in the documents.")]
-PreferAttributes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--prefer-attributes",
-        metavar="SET",
-        help="Set that wins if merged sets share a name (`embedded`: the document's attributes); repeatable.",
-    ),
-]
-SplitAttributes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--split-attributes",
-        metavar="SET[=PREFIX]",
-        help="Move embedded attributes whose names begin with PREFIX to a set; repeatable.",
-    ),
-]
-LanguageAttributes = Annotated[
-    bool, typer.Option("--language-attributes", help="Add an attribute set with the language of each document.")
-]
-NoOrigin = Annotated[
-    bool,
-    typer.Option("--no-origin", help="JSON Lines, Parquet: leave out `metadata.corpusfmt_row`, which restores rows."),
-]
-PartSize = Annotated[
-    int | None,
-    typer.Option("--part-size", min=1, help="Bytes of text per OSCAR part (default: keep the parts)."),
-]
-ShardSize = Annotated[
-    int | None,
-    typer.Option("--shard-size", min=1, help="Bytes of rows per Dolma shard (default: keep the shards)."),
-]
-Compression = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9."),
-]
-
-State = Annotated[
-    str | None,
-    typer.Option(
-        "--state",
-        metavar="DIR|URL",
-        help="With DST in a store: where the run's state is, a folder or a prefix of a store (default: in the working folder).",
-    ),
-]
-
-DryRun = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Only show the source and language of the first 1,000 documents of each shard."),
-]
 
 
 @resumable
@@ -142,69 +40,16 @@ def command(
     to: To,
     destination: Destination = None,
     output: Output = None,
-    format_name: FormatName = "auto",
-    on_loss: OnLoss = Loss.ERROR,
-    on_bad_record: OnBadRecord = BadRecord.STOP,
-    language_entry: LanguageEntry = None,
-    language_attribute: LanguageAttribute = None,
-    source_name: SourceName = None,
-    added: Added = None,
-    merge_attributes: MergeAttributes = False,
-    prefer_attributes: PreferAttributes = None,
-    split_attributes: SplitAttributes = None,
-    language_attributes: LanguageAttributes = False,
-    record_set: RecordSetName = None,
-    rows: Profiled = UNSET,
-    no_origin: NoOrigin = False,
-    part_size: PartSize = None,
-    shard_size: ShardSize = None,
-    compression: Compression = None,
-    bounds: Bounds = UNSET,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    state: State = None,
-    shard: ShardOf = None,
-    finish: Finish = False,
-    dry_run: DryRun = False,
-    follow_links: FollowLinks = False,
+    given: Annotated[Given, Conversion] = UNSET,
 ) -> None:
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
-    from corpusfmt.conversion.run import convert
+    from corpusfmt.conversion.run import run
 
     target = _target(source, destination, output)
-    with shown_stages() as show:
-        report = convert(
-            source,
-            target,
-            to=to,
-            format=format_name,
-            on_loss=on_loss.value,
-            on_bad_record=on_bad_record.value,
-            language_entry=language_entry,
-            language_attribute=language_attribute,
-            source_name=source_name,
-            added=added,
-            merge_attributes=merge_attributes,
-            prefer_attributes=prefer_attributes or (),
-            split_attributes=split_attributes or (),
-            language_attributes=language_attributes,
-            record_set=record_set,
-            **rows,
-            no_origin=no_origin,
-            part_bytes=part_size,
-            shard_bytes=shard_size,
-            compression=compression,
-            jobs=jobs,
-            engine=engine,
-            state=state,
-            shard=shard,
-            finish=finish,
-            dry_run=dry_run,
-            follow_links=follow_links,
-            limits=limits_of(bounds),
-            progress=show,
-        )
-    raise SystemExit(_summarised(report, target, shard))
+    with shown_stages() as progress:
+        others = {"limits": limits_of(given), "jobs": given.get("jobs"), "progress": progress}
+        report = run(source, made(Conversion, given, destination=target, to=to, **others))
+    raise SystemExit(_summarised(report, target, given.get("shard")))
 
 
 def _target(source: str, destination: str | None, output: str | None) -> str:

@@ -100,8 +100,8 @@ def forget_language(document: Document) -> None:
 
 def language(document: Document, options: Options) -> object:
     """Return what names the language of a document: the field or the attribute that options choose, or else its own."""
-    if options.language_field:
-        return (document.metadata or {}).get(options.language_field)
+    if options.language_entry:
+        return (document.metadata or {}).get(options.language_entry)
     return _heaviest(document, options.language_attribute) if options.language_attribute else document.lang
 
 

@@ -102,7 +102,7 @@ class Documents:
         self._sidecar_size, self._sidecar_digest = 0, sha256()
         self.path = path_of(shard)
         #: The name of the language in metadata.
-        self.language_name = reading.options.language_field or "language"
+        self.language_name = reading.options.language_entry or "language"
         self._by_row, self._part = False, ""
         self.taken = 0
         self.rejected = 0
@@ -132,7 +132,7 @@ class Documents:
         self._by_row = reader.by_row
         self._part = reader.part(self._shard) if reader.part and self._reading.has_parts else ""
         steps = self._steps(reader.source_name)
-        is_filed, needs_source = self._reading.filed, self._options.source is None
+        is_filed, needs_source = self._reading.filed, self._options.source_name is None
         for document in self._read_as(None if steps else batch, expected):
             if isinstance(document, Batch):
                 yield document
@@ -166,7 +166,7 @@ class Documents:
         reader, options = self._reading.source.reader, self._options
         assert reader is not None
         read = reader.batches.get(batch) if batch is not None and self._is_first else None
-        asked = expected is not None and (options.language_field or not LABEL.fullmatch(expected))
+        asked = expected is not None and (options.language_entry or not LABEL.fullmatch(expected))
         if read is None or (self._reading.filed and (asked or options.language_attribute)):
             yield from reader.read(self._shard, self._reading.check)
             return
@@ -216,19 +216,21 @@ class Documents:
         """Return the steps to apply to each document."""
         options = self._options
         steps: list[Callable[[Document], None]] = []
-        if options.source or options.added:
+        if options.source_name or options.added:
             steps.append(lambda document: _fill_in(document, options, source_name))
         if self._reading.names_variants and self._shard.corpus:
             variant = f"{source_name}/{self._shard.corpus}"
             steps.append(lambda document: name_variant(document, variant) if document.source == source_name else None)
-        if options.language_set:
+        if options.language_attributes:
             steps.append(attributes.add_language)
-        if options.merge:
+        if options.merge_attributes:
             steps.append(
-                lambda document: attributes.merge(document, options.prefer, self.place_of(document), self._losses)
+                lambda document: attributes.merge(
+                    document, options.prefer_attributes, self.place_of(document), self._losses
+                )
             )
-        if options.splits:
-            steps.append(lambda document: attributes.split(document, options.splits))
+        if options.split_attributes:
+            steps.append(lambda document: attributes.split(document, options.split_attributes))
         return steps
 
     def _reject(self, rejected: Rejected) -> None:
@@ -253,8 +255,8 @@ class Documents:
 
 def _fill_in(document: Document, options: Options, source_name: str | None) -> None:
     """Set `source` and `added` if the document lacks them."""
-    if options.source and document.source in {None, source_name}:
-        document.source = options.source
+    if options.source_name and document.source in {None, source_name}:
+        document.source = options.source_name
     if options.added and document.added is None:
         document.added = options.added
 

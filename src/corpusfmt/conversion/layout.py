@@ -151,9 +151,11 @@ def work_of(way: Way, plan: Plan, options: Options, *, cut_anew: bool) -> Work:
 def _sets(way: Way, options: Options, group: Group) -> tuple[str, ...]:
     """Return the attribute sets of a group in the target. Raises `UsageError` if a new one exists already."""
     found = {name for shard in group.shards for name in way.reader.attribute_sets(shard)}
-    if way.writer.with_sets is None or options.merge:
+    if way.writer.with_sets is None or options.merge_attributes:
         return ()
-    new = {split.name for split in options.splits} | ({LANGUAGE_SET} if options.language_set else set())
+    new = {split.name for split in options.split_attributes} | (
+        {LANGUAGE_SET} if options.language_attributes else set()
+    )
     if found & new:
         raise UsageError(f"attribute set {', '.join(sorted(found & new))} exists already: choose another name")
     return tuple(sorted(found | new))

@@ -1,18 +1,21 @@
 """Internal: Options of a conversion."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Literal
+from enum import StrEnum
+from typing import Annotated, Literal
 
 from msgspec import Struct
 
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.sharing import FollowLinks, FormatOption
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.model import BadInput, Location, Problem, UsageError
+from corpusfmt.options import File, Option, Rows, like
 from corpusfmt.wording import clipped
 
 OnLoss = Literal["error", "warn", "allow"]
@@ -41,22 +44,135 @@ class LanguageAttribute(Struct, frozen=True):
 
 
 class Options(Struct, frozen=True):
-    """Changes to documents; crosses processes.
-
-    `merge` embeds all attributes of a document; if a name occurs twice, the first set in `prefer` that has it wins.
-    `language_set` adds an attribute set with the language of each document.
-    """
+    """Changes to documents, as `Conversion` names them; crosses processes."""
 
     on_loss: OnLoss = "error"
     on_bad_record: OnBadRecord = "stop"
-    language_field: str | None = None
+    language_entry: str | None = None
     language_attribute: LanguageAttribute | None = None
-    source: str | None = None
+    source_name: str | None = None
     added: str | None = None
-    merge: bool = False
-    prefer: tuple[str, ...] = ()
-    splits: tuple[Split, ...] = ()
-    language_set: bool = False
+    merge_attributes: bool = False
+    prefer_attributes: tuple[str, ...] = ()
+    split_attributes: tuple[Split, ...] = ()
+    language_attributes: bool = False
+
+
+class Loss(StrEnum):
+    """What to do if the target cannot represent something."""
+
+    ERROR = "error"
+    WARN = "warn"
+    ALLOW = "allow"
+
+
+class BadRecord(StrEnum):
+    """What to do with a bad record."""
+
+    STOP = "stop"
+    QUARANTINE = "quarantine"
+
+
+def _on_loss(typed: Loss) -> OnLoss:
+    return typed.value
+
+
+def _on_bad_record(typed: BadRecord) -> OnBadRecord:
+    return typed.value
+
+
+class _Destination(Rows, frozen=True):
+    destination: File
+
+
+class Conversion(_Destination, frozen=True, kw_only=True):
+    """How something is converted: the options of `corpusfmt convert` and of `convert`."""
+
+    to: str
+    format: FormatOption = "auto"
+    on_loss: Annotated[
+        OnLoss, Option("Stop before anything is lost, or count losses in the report.", parse=_on_loss)
+    ] = "error"
+    on_bad_record: Annotated[
+        OnBadRecord,
+        Option("Stop at the first bad record, or write them to DST-quarantine with reasons.", parse=_on_bad_record),
+    ] = "stop"
+    language_entry: Annotated[str | None, Option("Field of `metadata` with the language.")] = None
+    language_attribute: Annotated[
+        str | None,
+        Option(
+            "Read the language from attributes KEY__LANGUAGE of a set (KEY alone: embedded attributes).",
+            metavar="SET/KEY",
+        ),
+    ] = None
+    source_name: Annotated[
+        str | None,
+        Option(
+            "`source` of documents without one (default: the column profile, or oscar, croissant, parquet, "
+            "jsonl or text for these formats, else none).",
+            flag="--source",
+        ),
+    ] = None
+    added: Annotated[str | None, Option("`added` of documents without one (default: none).", metavar="DATE")] = None
+    merge_attributes: Annotated[
+        bool, Option("Embed all attribute sets in the documents.", flag="--merge-attributes")
+    ] = False
+    prefer_attributes: Annotated[
+        Sequence[str],
+        Option(
+            "Set that wins if merged sets share a name (`embedded`: the document's attributes); repeatable.",
+            metavar="SET",
+        ),
+    ] = ()
+    split_attributes: Annotated[
+        Sequence[str],
+        Option("Move embedded attributes whose names begin with PREFIX to a set; repeatable.", metavar="SET[=PREFIX]"),
+    ] = ()
+    language_attributes: Annotated[
+        bool, Option("Add an attribute set with the language of each document.", flag="--language-attributes")
+    ] = False
+    record_set: Annotated[
+        str | None, Option("Croissant: the record set (default: the only one with a text field).", metavar="NAME")
+    ] = None
+    no_origin: Annotated[
+        bool,
+        Option("JSON Lines, Parquet: leave out `metadata.corpusfmt_row`, which restores rows.", flag="--no-origin"),
+    ] = False
+    part_bytes: Annotated[
+        int | None, Option("Bytes of text per OSCAR part (default: keep the parts).", flag="--part-size", least=1)
+    ] = None
+    shard_bytes: Annotated[
+        int | None, Option("Bytes of rows per Dolma shard (default: keep the shards).", flag="--shard-size", least=1)
+    ] = None
+    compression: Annotated[
+        str | None,
+        Option("OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.", metavar="NAME"),
+    ] = None
+    limits: Limits = DEFAULT_LIMITS
+    jobs: Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)] = 1
+    engine: Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")] = (
+        None
+    )
+    state: Annotated[
+        File | None,
+        Option(
+            "With DST in a store: where the run's state is, a folder or a prefix of a store (default: in the working folder).",
+            metavar="DIR|URL",
+        ),
+    ] = None
+    shard: Annotated[
+        str | None,
+        Option("Read only every N-th input, like 1/8; other processes read the others.", metavar="I/N", panel="Shards"),
+    ] = None
+    finish: Annotated[bool, Option("Do what is left once all shards have ended.", flag="--finish", panel="Shards")] = (
+        False
+    )
+    dry_run: Annotated[
+        bool,
+        Option("Only show the source and language of the first 1,000 documents of each shard.", flag="--dry-run"),
+    ] = False
+    follow_links: FollowLinks = False
+    progress: Callable[[str, Progress], None] | None = None
 
 
 def language_attribute_of(given: str | None) -> LanguageAttribute | None:
@@ -91,36 +207,43 @@ def _names_a_folder(name: str) -> bool:
 def check_sets(options: Options, found: AbstractSet[str]) -> None:
     """Raise `UsageError` if an option names an attribute set that the source does not have."""
     asked = [("--language-attribute", options.language_attribute.set_name)] if options.language_attribute else []
-    asked += [("--prefer-attributes", name) for name in options.prefer if name != EMBEDDED]
+    asked += [("--prefer-attributes", name) for name in options.prefer_attributes if name != EMBEDDED]
     for option, name in asked:
         if name and name not in found:
             known = ", ".join(f"`{each}`" for each in sorted(found)) or "none"
             raise UsageError(f"{option}: attribute set `{name}` not found; found: {known}")
 
 
-def checked(options: Options, *, by_language: bool) -> Options:
-    """Return the options. Raises `UsageError` if they contradict each other or have no effect.
+def checked(asked: Conversion, *, by_language: bool) -> Options:
+    """Return what changes documents. Raises `UsageError` for options that contradict each other or have no effect.
 
     `by_language`: the target is laid out by language.
     """
-    if options.merge and (options.splits or options.language_set):
+    options = like(
+        Options,
+        asked,
+        language_attribute=language_attribute_of(asked.language_attribute),
+        prefer_attributes=tuple(asked.prefer_attributes),
+        split_attributes=splits_of(asked.split_attributes),
+    )
+    if asked.merge_attributes and (asked.split_attributes or asked.language_attributes):
         raise UsageError("--merge-attributes embeds attributes, the other option writes attribute files: choose one")
-    if options.prefer and not options.merge:
+    if asked.prefer_attributes and not asked.merge_attributes:
         raise UsageError("--prefer-attributes only affects merging: add --merge-attributes")
-    if options.language_field and options.language_attribute:
+    if asked.language_entry and asked.language_attribute:
         raise UsageError("--language-entry and --language-attribute both name the language: choose one")
-    if not by_language and (options.language_field or options.language_attribute):
+    if not by_language and (asked.language_entry or asked.language_attribute):
         raise UsageError(
             "--language-entry and --language-attribute are only for OSCAR, which has folders by language: remove them"
         )
-    if options.added is not None:
+    if asked.added is not None:
         try:
-            datetime.fromisoformat(options.added)
+            datetime.fromisoformat(asked.added)
         except ValueError:
             raise UsageError(
-                f"--added is {clipped(options.added)!r}, expected a date like 2024-01-31 or 2024-01-31T12:00:00Z"
+                f"--added is {clipped(asked.added)!r}, expected a date like 2024-01-31 or 2024-01-31T12:00:00Z"
             ) from None
-    if options.source == "":
+    if asked.source_name == "":
         raise UsageError("--source is empty, expected a name")
     return options
 

@@ -6,74 +6,37 @@ first sorted into containers by language, then packed, in bounded memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from corpusfmt.conversion.documents import foreseen
 from corpusfmt.conversion.layout import Work, refuse_nested, unread_files, work_of
-from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
+from corpusfmt.conversion.options import Conversion, checked
 from corpusfmt.conversion.seal import coverage_of, made, report_of, report_of_finished, seal
 from corpusfmt.conversion.stages import Converted, Target, summed
 from corpusfmt.conversion.tasks import Job, by_language, directly, quarantine_of
 from corpusfmt.conversion.way import way_between
 from corpusfmt.engine.executors import Workers, default_jobs, placed, placed_columns, prepare
-from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import now
 from corpusfmt.engine.shares import share_of
 from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for
 from corpusfmt.formats import CheckOptions, Plan, ReadOptions, refuse_barred
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, limited
+from corpusfmt.io.limits import limited
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.publish import refuse_link
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
+from corpusfmt.options import like, takes_options
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 16
+CODE_FORMAT = 17
 
 
-def convert(
-    source: str | Path,
-    destination: str | Path,
-    *,
-    to: str,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    on_loss: OnLoss = "error",
-    on_bad_record: OnBadRecord = "stop",
-    language_entry: str | None = None,
-    language_attribute: str | None = None,
-    record_set: str | None = None,
-    columns: str | Path | None = None,
-    text_field: str | None = None,
-    id_field: str | None = None,
-    url_field: str | None = None,
-    date_field: str | None = None,
-    language_field: str | None = None,
-    source_field: str | None = None,
-    source_name: str | None = None,
-    added: str | None = None,
-    merge_attributes: bool = False,
-    prefer_attributes: Sequence[str] = (),
-    split_attributes: Sequence[str] = (),
-    language_attributes: bool = False,
-    no_origin: bool = False,
-    part_bytes: int | None = None,
-    shard_bytes: int | None = None,
-    compression: str | None = None,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    state: str | Path | None = None,
-    shard: str | None = None,
-    finish: bool = False,
-    dry_run: bool = False,
-    follow_links: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[str, Progress], None] | None = None,
-) -> Report:
+@takes_options(Conversion)
+def convert(source: str | Path, asked: Conversion) -> Report:
     """Convert a corpus to another format; the output does not depend on `jobs` or `engine`.
 
     `destination` is a folder, or a URL of a store; then `state` is the local folder with the state of the run.
@@ -103,56 +66,39 @@ def convert(
     Raises `BadInput` for a bad record or layout, `UsageError` for wrong arguments, and `Incomplete` (or its subclass
     `LimitReached`) if the run did not finish.
     """
+    return run(source, asked)
+
+
+def run(source: str | Path, asked: Conversion) -> Report:
+    """Run a conversion, as `convert`."""
     started = now()
-    share = share_of(shard, finish=finish, engine=engine)
-    limits = limits.begun()
-    prepare(engine, jobs, "corpusfmt.conversion.stages")
-    entry, place = _ends(source, destination, on_bad_record, engine, follow_links=follow_links)
-    reading = ReadOptions(
-        record_set=record_set,
-        columns=placed_columns(engine, columns),
-        text_field=text_field,
-        id_field=id_field,
-        url_field=url_field,
-        date_field=date_field,
-        language_field=language_field,
-        source_field=source_field,
-        source=source_name,
-        no_origin=no_origin,
-    )
-    way = way_between(entry, format, to, reading)
-    asked = Options(
-        on_loss,
-        on_bad_record,
-        language_entry,
-        language_attribute_of(language_attribute),
-        source_name,
-        added,
-        merge_attributes,
-        tuple(prefer_attributes),
-        splits_of(split_attributes),
-        language_attributes,
-    )
+    share = share_of(asked.shard, finish=asked.finish, engine=asked.engine)
+    limits = asked.limits.begun()
+    prepare(asked.engine, asked.jobs, "corpusfmt.conversion.stages")
+    entry, place = _ends(source, asked)
+    columns = placed_columns(asked.engine, asked.columns)
+    reading = like(ReadOptions, asked, columns=columns, source=asked.source_name)
+    way = way_between(entry, asked.format, asked.to, reading)
     options = checked(asked, by_language=way.writer.by_language)
-    size = way.size(part_bytes, shard_bytes, options)
-    compressor = way.compressor(compression)
+    size = way.size(asked.part_bytes, asked.shard_bytes, options)
+    compressor = way.compressor(asked.compression)
     with limited(limits) as planned:
         plan = way.plan(entry, reading)
     work = work_of(way, plan, options, cut_anew=size is not None)
-    settings = (CODE_FORMAT, compressor, to, msgspec.to_builtins(options), reading, size)
-    workplace = Workplace.at(place, digest(*settings, (shard.name for shard in work.shards)), state)
-    jobs = jobs_for(place, jobs, engine, state) or default_jobs(
+    settings = (CODE_FORMAT, compressor, asked.to, msgspec.to_builtins(options), reading, size)
+    workplace = Workplace.at(place, digest(*settings, (shard.name for shard in work.shards)), asked.state)
+    jobs = jobs_for(place, asked.jobs, asked.engine, asked.state) or default_jobs(
         sum(shard.size for shard in work.shards), len(work.shards)
     )
-    with Workers(engine, jobs) as workers:
-        stages = Stages(workplace.state, workers, progress, None, limits, planned.read, share, workplace.stored)
+    with Workers(asked.engine, jobs) as workers:
+        stages = Stages(workplace.state, workers, asked.progress, None, limits, planned.read, share, workplace.stored)
         written, read = Target(way.target_name, place, compressor), CheckOptions(version=plan.version, reading=reading)
         job = Job(way, options, read, written, size, settings, workplace, stages, work.side_by_side)
-        if dry_run:
+        if asked.dry_run:
             found = foreseen(job.reading, work.shards)
             return Report(way.target.name, way.target_version, Tally(), coverage_of(plan), results=found)
         unread = [] if share else unread_files(entry, way.reader, plan)
-        report = _shared(job, plan, work, entry, finish=finish)
+        report = _shared(job, plan, work, entry, finish=asked.finish)
     if "files" in report.results:
         report.results["unread"] = unread
     report.started, report.finished = started, now()
@@ -199,16 +145,14 @@ def _revision(plan: Plan) -> Json:
     return revision_of(next((file.url for shard in plan.shards for file in shard.files.values()), ""))
 
 
-def _ends(
-    source: str | Path, destination: str | Path, on_bad_record: OnBadRecord, engine: str | None, *, follow_links: bool
-) -> tuple[Entry, Place]:
+def _ends(source: str | Path, asked: Conversion) -> tuple[Entry, Place]:
     """Return the source and the destination. Raises `UsageError` for an unusable one."""
-    place = destination_at(destination, "the destination", engine)
+    place = destination_at(asked.destination, "the destination", asked.engine)
     if isinstance(place, Path):
         refuse_link(Path(str(quarantine_of(place))))
-    elif place.is_root and on_bad_record == "quarantine":
+    elif place.is_root and asked.on_bad_record == "quarantine":
         raise UsageError(f"nothing can be written next to {place}, where the bad records would be: add a folder to it")
-    entry = entry_of(placed(engine, source), follow_links=follow_links)
+    entry = entry_of(placed(asked.engine, source), follow_links=asked.follow_links)
     refuse_barred(entry)
     refuse_nested(entry, place)
     return entry, place

@@ -72,9 +72,11 @@ class Job(Struct, frozen=True):
     def reading(self) -> Reading:
         """How to read shards."""
         way, options, by_language = self.way, self.options, self.way.writer.by_language
-        encoded = way.writer.batch is EncodedRows and not options.language_set
+        encoded = way.writer.batch is EncodedRows and not options.language_attributes
         check = replace(self.check, encoded_texts=encoded)
-        names_variants = self.side_by_side and not by_language and bool(way.reader.source_name) and not options.source
+        names_variants = (
+            self.side_by_side and not by_language and bool(way.reader.source_name) and not options.source_name
+        )
         has_parts = way.reader.part is not None and (names_variants or not self.side_by_side)
         quarantine = quarantine_of(self.workplace.destination)
         return Reading(way.source.name, check, options, by_language, quarantine, has_parts, names_variants)

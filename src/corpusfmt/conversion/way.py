@@ -43,7 +43,7 @@ class Way(Struct, frozen=True):
             raise UsageError("--shard-size does not apply to OSCAR: use --part-size")
         if not self.writer.by_language and part_bytes is not None:
             raise UsageError("--part-size applies only to OSCAR: use --shard-size")
-        if self.writer.with_sets is None and (options.splits or options.language_set):
+        if self.writer.with_sets is None and (options.split_attributes or options.language_attributes):
             raise UsageError("only Dolma has attribute sets: remove --split-attributes and --language-attributes")
         return part_bytes if self.writer.by_language else shard_bytes
 

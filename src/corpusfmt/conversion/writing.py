@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from corpusfmt.conversion.layout import work_of
-from corpusfmt.conversion.options import OnBadRecord, OnLoss, Options, checked, language_attribute_of, splits_of
+from corpusfmt.conversion.options import Conversion, OnBadRecord, OnLoss, Options, checked
 from corpusfmt.conversion.run import CODE_FORMAT, completed
 from corpusfmt.conversion.stages import Target
 from corpusfmt.conversion.stored import STORED, Sections, Storing
@@ -67,17 +67,19 @@ def write(
     if isinstance(place, Path):
         refuse_link(Path(str(quarantine_of(place))))
     way = way_to(to, STORED, "")
-    asked = Options(
-        on_loss,
-        on_bad_record,
-        language_entry,
-        language_attribute_of(language_attribute),
-        source_name,
-        added,
-        merge_attributes,
-        tuple(prefer_attributes),
-        splits_of(split_attributes),
-        language_attributes,
+    asked = Conversion(
+        path,
+        to=to,
+        on_loss=on_loss,
+        on_bad_record=on_bad_record,
+        language_entry=language_entry,
+        language_attribute=language_attribute,
+        source_name=source_name,
+        added=added,
+        merge_attributes=merge_attributes,
+        prefer_attributes=prefer_attributes,
+        split_attributes=split_attributes,
+        language_attributes=language_attributes,
     )
     options = checked(asked, by_language=way.writer.by_language)
     size = way.size(part_bytes, shard_bytes, options)
@@ -115,9 +117,9 @@ def _stored(
 ) -> Plan:
     """Store all documents in the state of the run, and return the shards."""
     container = workplace.state / "documents.box"
-    by_language = way.writer.by_language and not (options.language_field or options.language_attribute)
+    by_language = way.writer.by_language and not (options.language_entry or options.language_attribute)
     with publish(container, aside=workplace.aside(_STAGE)) as file:
-        same_sets = way.writer.with_sets is not None and not options.merge
+        same_sets = way.writer.with_sets is not None and not options.merge_attributes
         storing = Storing(Sections(file), by_language, same_sets, PART_BYTES)
         for document in documents:
             storing.add(document)
