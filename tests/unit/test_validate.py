@@ -107,7 +107,7 @@ def test_a_shard_whose_worker_was_ended_at_the_end_of_time_is_named(tmp_path: Pa
     dolma = formats.formats()["dolma"]
     options = CheckOptions(limits=Limits(timeout=5).begun())
     (shard,) = dolma.plan(entry_of(str(documents(tmp_path, "a"))), options).shards
-    (finding,) = _ended(dolma, shard, options, Late()).tally.findings
+    (finding,) = _ended(dolma, options, shard, Late()).tally.findings
     assert (finding.code, finding.location.path) == ("GEN003", "documents/a.jsonl")
     assert finding.message == "not finished within the --timeout of 5 seconds"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from datetime import UTC, datetime
 from functools import partial
@@ -153,6 +153,7 @@ class _Flight(Generic[T, R]):
         self,
         function: Callable[[T], R],
         source: Iterator[T | None],
+        executor: Executor,
         open_executor: Callable[[], Executor],
         meter: Meter,
         gauge: Gauge | None,
@@ -169,7 +170,7 @@ class _Flight(Generic[T, R]):
         self.failed: tuple[int, Exception] | None = None
         self.source = source
         self.open_executor = open_executor
-        self.executor = open_executor()
+        self.executor = executor
         self.watch = Watch(self.executor, shared)
         #: Tasks that have started and not ended, by index.
         self.tasks: dict[int, T] = {}
@@ -205,8 +206,6 @@ class _Flight(Generic[T, R]):
         gauge = self.gauge
         if gauge is None:
             return None
-        if isinstance(self.executor, SerialExecutor):
-            return lambda read: gauge.moved({index: read})
         return partial(note_read, gauge.file, index)
 
     def _fail(self, index: int, error: Exception) -> None:
@@ -251,7 +250,7 @@ class _Flight(Generic[T, R]):
         """Wait for tasks to end, but only briefly if more tasks may arrive; return the indexes of ended tasks."""
         if self.flying:
             wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
-            if self.gauge is not None and not isinstance(self.executor, SerialExecutor):
+            if self.gauge is not None:
                 self.gauge.look(self.flying.values())
         elif self.starved:
             time.sleep(_NAP_SECONDS)
@@ -374,7 +373,7 @@ def run_tasks(
     meter: Meter | None = None,
     gauge: Gauge | None = None,
     shared: Path | None = None,
-) -> Iterator[R | Died | Late]:
+) -> Generator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
     Tasks are taken one by one as there is room; None means that the next one has not arrived yet. `finished` is called
@@ -386,7 +385,25 @@ def run_tasks(
     that is more than its tasks; else `limits` are used. `gauge` shows the progress of running tasks. `shared` is a
     folder that all tasks use: on a cluster, each worker must see it.
     """
-    flight = _Flight(function, iter(tasks), open_executor, meter or Meter(limits), gauge, shared)
+    executor = open_executor()
+    meter = meter or Meter(limits)
+    if type(executor) is SerialExecutor:
+        for index, task in enumerate(task for task in tasks if task is not None):
+            meter.limits.check(meter.total)
+            tell = None if gauge is None else partial(_moved, gauge, index)
+            outcome: R | Died
+            try:
+                with limited(meter.limits, meter.total, tell) as entered, noting_outputs(noted_outputs()):
+                    outcome = function(task)
+            except MemoryError:
+                outcome = Died("not enough memory")
+            meter.read += entered.read
+            if finished:
+                finished(index, outcome)
+            yield outcome
+        close(executor)
+        return
+    flight = _Flight(function, iter(tasks), executor, open_executor, meter, gauge, shared)
     following = 0
     try:
         while True:
@@ -408,6 +425,10 @@ def run_tasks(
         stop(flight.executor)
         raise error
     close(flight.executor)
+
+
+def _moved(gauge: Gauge, task: int, read: int) -> None:
+    gauge.moved({task: read})
 
 
 def now() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from array import array
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
@@ -231,11 +231,133 @@ def examine(
     options = replace(options, grading=replace(options.grading, known=known.occurrences), limits=options.limits.begun())
     # What the run reads, in any process.
     meter = Meter(options.limits)
-    named = None if asked.format == "auto" else named_format(asked.format)
+    found = _format_and_options(entry, options, asked.format, meter)
+    if isinstance(found, Report):
+        found.started, found.finished = started, now()
+        return Examined(found, found.format, "")
+    fmt, options = found
+    prepare(asked.engine, asked.jobs, *modules_of(fmt.name))
+    with temporary_folder() as scratch:
+        options = replace(options, scratch=scratch)
+        try:
+            with within(meter):
+                plan = fmt.plan(entry, options)
+        except LimitReached as limit:
+            judge = fmt.judge(options, options.version, ".")
+            judge.report(LIMIT_REACHED, limit.problem)
+            plan = Plan(options.version, [], judge.tally)
+        options = replace(options, version=plan.version)
+        run = _Run(fmt, options, meter, part, asked.fail_fast)
+        manifest_judge = judge_of(options)
+        release = None
+        if entry.kind == "directory":
+            from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
+
+            with within_limits(manifest_judge, "."), within(meter):
+                release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
+        chosen = sample_of(fmt, plan.shards, asked.sample, asked.seed)
+        shards, coverage = chosen.shards, plan.coverage
+        coverage.shards_total = len(plan.shards)
+        is_stopped = _stops(run, plan.tally, manifest_judge.tally)
+        work = Work([(shard,) for shard in shards], scratch, (fmt, plan.version, options))
+        here = [] if is_stopped else [shards[position] for position in part.positions(work.sizes)]
+        sizes = array("q", (shard.size for shard in here))
+        workers = asked.jobs or default_jobs(sum(sizes), len(sizes))
+        open_executor = executor_factory(asked.engine, workers)
+        if options.grading.loading and part.judges and fmt.descriptions is None:
+            from corpusfmt.hub.load import require_datasets  # noqa: PLC0415 - seldom needed
+
+            require_datasets()  # rather than after the shards
+        # A baseline may be large: a worker gets only the part about its shard.
+        alone = replace(options, grading=replace(options.grading, known={}, stops=asked.fail_fast))
+        kept = None
+        if cache is not None and not chosen.counts:
+            kept = cache.for_run(fmt, here, alone, asked.engine)
+        hashing = release is not None and release.needs_digests
+        with ShardProgress(asked.progress, sizes) as shown:
+            outcomes = run_tasks(
+                partial(_check_task, fmt.name, alone, hashing, kept, replace(chosen, shards=())),
+                [(here[0], known.occurrences)] if len(shards) == len(here) == 1 else _divided(known.occurrences, here),
+                open_executor,
+                window=workers * RESULTS_WAITING_A_WORKER,
+                finished=shown.finished,
+                meter=meter,
+                gauge=shown.gauge,
+                shared=scratch,
+            )
+            before = meter.read
+            checked: list[Checked] = []
+            facts: list[object] = []
+            is_whole = True
+            try:
+                # No generators: a shard is checked on the stack of who takes its result.
+                for position, result in part.results(work, map(partial(_ended, fmt, options), here, outcomes), meter):
+                    shard = shards[position]
+                    plan.tally.merge(result.tally)
+                    coverage.add(result.coverage)
+                    coverage.shards_seen += 1
+                    coverage.checked[fmt.name] += len(shard.files)
+                    checked.append(Checked(tuple(each.path for each in shard.files.values()), result.seconds))
+                    if result.facts is not None:
+                        facts.append(result.facts)
+                    if release is not None:
+                        release.take(shard, result)
+                    if _stops(run, plan.tally) or coverage.documents >= chosen.most:
+                        break
+            except LimitReached as limit:
+                judge = fmt.judge(options, plan.version, ".")
+                reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
+                judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
+                plan.tally.merge(judge.tally)
+                is_whole = False
+            outcomes.close()
+            if kept is not None:
+                kept.trim()
+            is_stopped = is_stopped or _stops(run, plan.tally)
+            coverage.sampled = chosen.is_part(len(checked), len(plan.shards))
+            if part.judges and not is_stopped and not chosen.counts:
+                shown.compared(0)
+                _judge_whole(
+                    run, entry, plan, facts, shown, sealed=release is not None and release.manifest is not None
+                )
+            if is_whole and not is_stopped and not chosen.counts:
+                if part.judges and release is not None and fmt.descriptions is None:
+                    _check_description(run, release.found.files, plan)
+                if part.judges:
+                    _note_idle_profiles(run, coverage)
+                _judge_files(run, entry, plan, checked, release, manifest_judge, open_executor, workers)
+            part.keep(scratch, meter.read - before)
+        if is_stopped:
+            coverage.gap(".", _left(coverage, len(shards)), STOPPED)
+        elif chosen.counts:
+            coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
+        plan.tally.merge(manifest_judge.tally)
+        coverage.add(manifest_judge.coverage)
+        report = Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
+    _settle(report, fmt, options.grading, known)
+    report.started, report.finished = started, now()
+    return Examined(report, fmt.name, plan.version, plan.shards, release)
+
+
+class _Run(Struct, frozen=True):
+    """In what format something is checked, how, and what part of it."""
+
+    fmt: Format
+    options: CheckOptions
+    meter: Meter
+    part: Whole
+    fail_fast: bool
+
+
+def _format_and_options(
+    entry: Entry, options: CheckOptions, name: str, meter: Meter
+) -> tuple[Format, CheckOptions] | Report:
+    """Return the format of a name at a path, and the options for it; a report if nothing can be checked. Raises `UsageError`."""
+    named = None if name == "auto" else named_format(name)
     try:
         refuse_barred(entry)
         with within(meter):
-            chosen = format_of_reading(entry, asked.format, options.reading)
+            chosen = format_of_reading(entry, name, options.reading)
             if chosen == "auto":
                 chosen = next((fmt.name for fmt in _with_own_option(options)), chosen)
             named = named or (None if chosen == "auto" else named_format(chosen))
@@ -243,8 +365,7 @@ def examine(
     except (BadInput, LimitReached) as unread:
         tally = Tally(options.max_per_rule)
         tally.add(unread.finding)
-        name = named[0].name if named else "unknown"
-        return Examined(Report(name, "", tally, Coverage(shards_total=1), started=started, finished=now()), name, "")
+        return Report(named[0].name if named else "unknown", "", tally, Coverage(shards_total=1))
     except UsageError:
         from corpusfmt.engine.loading import without_data  # noqa: PLC0415 - seldom needed
 
@@ -252,8 +373,7 @@ def examine(
             judge = without_data(entry, options) if named is None else None
         if judge is None:
             raise
-        report = Report("unknown", "", judge.tally, judge.coverage, started=started, finished=now())
-        return Examined(report, "unknown", "")
+        return Report("unknown", "", judge.tally, judge.coverage)
     is_folder = entry.kind == "directory"
     if is_folder and fmt.descriptions is not None and not options.data:
         from corpusfmt.manifest.beside import describes_files  # noqa: PLC0415 - seldom needed
@@ -261,51 +381,18 @@ def examine(
         # A folder is judged by everything in it.
         with within(meter):
             options = replace(options, data=describes_files(entry))
-    name = printable(entry.path)
+    shown = printable(entry.path)
     for other in _with_own_option(options):
         if other.name != fmt.name:
             option = f"--{other.own_option}"
-            raise UsageError(f"{name} is {fmt.name}, and {option} applies only to {other.name}: remove {option}")
+            raise UsageError(f"{shown} is {fmt.name}, and {option} applies only to {other.name}: remove {option}")
     if options.maps and fmt.records is None and not (is_folder and description_in(entry.child)):
-        raise UsageError(f"{name} is {fmt.name}, and --map applies only to Croissant: remove --map")
+        raise UsageError(f"{shown} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
     if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
         raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
-    prepare(asked.engine, asked.jobs, *modules_of(fmt.name))
-    with temporary_folder() as scratch:
-        options = replace(options, version=version, scratch=scratch)
-        try:
-            with within(meter):
-                plan = fmt.plan(entry, options)
-        except LimitReached as limit:
-            judge = fmt.judge(options, version, ".")
-            judge.report(LIMIT_REACHED, limit.problem)
-            plan = Plan(version, [], judge.tally)
-        options = replace(options, version=plan.version)
-        manifest_judge = judge_of(options)
-        release = None
-        if is_folder:
-            from corpusfmt.engine.release import release_at  # noqa: PLC0415 - a file is not a release
-
-            with within_limits(manifest_judge, "."), within(meter):
-                release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
-        run = _Run(fmt, options, asked, meter, part, cache)
-        report = _check_all(run, entry, plan, release, manifest_judge)
-    _settle(report, fmt, options.grading, known)
-    report.started, report.finished = started, now()
-    return Examined(report, fmt.name, plan.version, plan.shards, release)
-
-
-class _Run(Struct, frozen=True):
-    """In what format something is checked, how, and by whom."""
-
-    fmt: Format
-    options: CheckOptions
-    asked: Validation
-    meter: Meter
-    part: Whole
-    cache: Cache | None
+    return fmt, replace(options, version=version)
 
 
 def _with_own_option(options: CheckOptions) -> list[Format]:
@@ -320,108 +407,6 @@ def _detected(entry: Entry) -> tuple[Format, str]:
     return fmt, detection.version
 
 
-def _check_all(run: _Run, root: Entry, plan: Plan, release: Release | None, manifest_judge: Judge) -> Report:
-    fmt, options, part = run.fmt, run.options, run.part
-    sample = sample_of(fmt, plan.shards, run.asked.sample, run.asked.seed)
-    shards, coverage = sample.shards, plan.coverage
-    coverage.shards_total = len(plan.shards)
-    is_stopped = _stops(run, plan.tally, manifest_judge.tally)
-    scratch = options.scratch
-    assert scratch is not None
-    work = Work([(shard,) for shard in shards], scratch, (fmt, plan.version, options))
-    positions = () if is_stopped else part.positions(work.sizes)
-    sizes = array("q", (shards[position].size for position in positions))
-    workers = run.asked.jobs or default_jobs(sum(sizes), len(sizes))
-    open_executor = executor_factory(run.asked.engine, workers)
-    if options.grading.loading and part.judges and fmt.descriptions is None:
-        from corpusfmt.hub.load import require_datasets  # noqa: PLC0415 - seldom needed
-
-        require_datasets()  # rather than after the shards
-    with ShardProgress(run.asked.progress, sizes) as shown:
-        hashing = release is not None and release.needs_digests
-        checks = _checks(run, sample, positions, hashing, open_executor, workers, shown)
-        before = run.meter.read
-        checked: list[Checked] = []
-        facts: list[object] = []
-        is_whole = True
-        try:
-            for position, result in part.results(work, checks, run.meter):
-                shard = shards[position]
-                plan.tally.merge(result.tally)
-                coverage.add(result.coverage)
-                coverage.shards_seen += 1
-                coverage.checked[fmt.name] += len(shard.files)
-                checked.append(Checked(tuple(entry.path for entry in shard.files.values()), result.seconds))
-                if result.facts is not None:
-                    facts.append(result.facts)
-                if release is not None:
-                    release.take(shard, result)
-                if _stops(run, plan.tally) or coverage.documents >= sample.most:
-                    break
-        except LimitReached as limit:
-            judge = fmt.judge(options, plan.version, ".")
-            reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
-            judge.report(LIMIT_REACHED, LimitReached(reason, limit.hint).problem)
-            plan.tally.merge(judge.tally)
-            is_whole = False
-        checks.close()
-        is_stopped = is_stopped or _stops(run, plan.tally)
-        coverage.sampled = sample.is_part(len(checked), len(plan.shards))
-        if part.judges and not is_stopped and not sample.counts:
-            shown.compared(0)
-            sealed = release is not None and release.manifest is not None
-            _judge_whole(fmt, root, plan, facts, options, run.meter, shown, sealed=sealed)
-        if is_whole and not is_stopped and not sample.counts:
-            if part.judges and release is not None and fmt.descriptions is None:
-                _check_description(run, release.found.files, plan)
-            if part.judges:
-                _note_idle_profiles(run, coverage)
-            _judge_files(run, root, plan, checked, release, manifest_judge, open_executor, workers)
-        part.keep(scratch, run.meter.read - before)
-    if is_stopped:
-        coverage.gap(".", _left(coverage, len(shards)), STOPPED)
-    elif sample.counts:
-        coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
-    plan.tally.merge(manifest_judge.tally)
-    coverage.add(manifest_judge.coverage)
-    return Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
-
-
-def _checks(
-    run: _Run,
-    sample: Sample,
-    positions: Sequence[int],
-    hashing: bool,
-    open_executor: Callable[[], Executor],
-    workers: int,
-    shown: ShardProgress,
-) -> Generator[ShardResult]:
-    """Check the shards at some positions, given in order; yield their results."""
-    options, shards = run.options, sample.shards
-    known = options.grading.known
-    # A baseline may be large: a worker gets only the part about its shard.
-    alone = replace(options, grading=replace(options.grading, known={}, stops=run.asked.fail_fast))
-    here = (shards[position] for position in positions)
-    tasks = ((shard, known) for shard in here) if len(shards) == 1 else _divided(known, here)
-    kept = None
-    if run.cache is not None and not sample.counts:
-        kept = run.cache.for_run(run.fmt, (shards[position] for position in positions), alone, run.asked.engine)
-    results = run_tasks(
-        partial(_check_task, run.fmt.name, alone, hashing, kept, replace(sample, shards=())),
-        tasks,
-        open_executor,
-        window=workers * RESULTS_WAITING_A_WORKER,
-        finished=shown.finished,
-        meter=run.meter,
-        gauge=shown.gauge,
-        shared=options.scratch,
-    )
-    for position, outcome in zip(positions, results, strict=True):
-        yield _ended(run.fmt, shards[position], options, outcome) if isinstance(outcome, Died | Late) else outcome
-    if kept is not None:
-        kept.trim()
-
-
 def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> None:
     """Check the description of a corpus as one by itself; `files` are those of the folder, by path.
 
@@ -431,7 +416,7 @@ def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> Non
     if found is None:
         return
     fmt, entry = found
-    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.asked.fail_fast))
+    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.fail_fast))
     with within(run.meter):
         described = fmt.plan(entry, options)
         for shard in described.shards:
@@ -498,7 +483,7 @@ def _judge_files(
 def _stops(run: _Run, *tallies: Tally) -> bool:
     """Return whether a run ends here: at an error that the baseline does not have."""
     known = run.options.grading.known
-    return run.asked.fail_fast and any(
+    return run.fail_fast and any(
         severity is Severity.ERROR and count > known.get((code, path), 0)
         for tally in tallies
         for (code, severity, path), count in tally.counts.items()
@@ -512,20 +497,13 @@ def _left(coverage: Coverage, number: int) -> str:
 
 
 def _judge_whole(
-    fmt: Format,
-    root: Entry,
-    plan: Plan,
-    facts: Sequence[object],
-    options: CheckOptions,
-    meter: Meter,
-    shown: ShardProgress,
-    *,
-    sealed: bool,
+    run: _Run, root: Entry, plan: Plan, facts: Sequence[object], shown: ShardProgress, *, sealed: bool
 ) -> None:
+    fmt, options = run.fmt, run.options
     judge = fmt.judge(options, plan.version, ".")
     plain_documents = fmt.reader is not None and fmt.reader.plan is None
     try:
-        with within_limits(judge, "."), within(meter, options.limits.of_read_files, shown.compared):
+        with within_limits(judge, "."), within(run.meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
             if plain_documents:
                 _judge_listing(fmt, root, plan, judge, sealed=sealed)
@@ -622,7 +600,10 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard, *, hashin
     return result
 
 
-def _ended(fmt: Format, shard: Shard, options: CheckOptions, outcome: Died | Late) -> ShardResult:
+def _ended(fmt: Format, options: CheckOptions, shard: Shard, outcome: ShardResult | Died | Late) -> ShardResult:
+    """Return the result of a shard, a finding if its check has none."""
+    if isinstance(outcome, ShardResult):
+        return outcome
     judge = fmt.judge(options, options.version, shard.name)
     if isinstance(outcome, Late):
         judge.report(LIMIT_REACHED, options.limits.late(_place(shard)).problem)

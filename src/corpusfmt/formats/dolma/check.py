@@ -76,36 +76,35 @@ class _AttributesSet:
             yield self._current, start, self._next
 
     def pair(self, documents: RowRange) -> None:
-        """Judge the rows that belong to a block of documents."""
+        """Compare the rows that belong to a block of documents with these, up to the first with another id."""
         if self.difference is not None:
             self.difference.add_documents(documents.values.ids)
-        row = 0
-        for columns, start, end in self._take(documents.rows):
+        first = 0
+        for attributes, start, end in self._take(documents.rows):
             if self.difference is not None:
-                self.difference.add_attributes(columns.values.ids[start:end])
-                self._judge_spans_alone(columns, start, end)
-            elif not agree(documents.kept, row, columns.kept, start, end):
-                self._pair_rows(documents, row, columns, start, end)
-            row += end - start
-
-    def _pair_rows(self, documents: RowRange, first: int, attributes: RowRange, start: int, end: int) -> None:
-        """Compare rows of attributes with the documents from a row on, up to the first with another id."""
-        left, right = documents.values, attributes.values
-        for row, index in enumerate(range(start, end), first):
-            document_id, attributes_id = left.ids[row], right.ids[index]
-            if document_id is not None and attributes_id is not None and document_id != attributes_id:
-                place = attributes.place(index)
-                self.difference = Difference(documents.first_row + row, place, document_id, attributes_id)
-                self.difference.add_documents(left.ids[row:])
-                self.difference.add_attributes(right.ids[index:end])
-                self._judge_spans_alone(attributes, index, end)
-                return
-            sources = (left.sources[row], right.sources[index])
-            if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
-                self._judge.report(*other_source(attributes.named_place(index), *sources))
-            if right.sizes[index] > left.sizes[row]:
-                is_known = left.sizes[row] < UNKNOWN_LENGTH
-                self._judge_spans(attributes, index, documents.row(row) if is_known else None)
+                self.difference.add_attributes(attributes.values.ids[start:end])
+                self._judge_spans_alone(attributes, start, end)
+                continue
+            row, first = first, first + end - start
+            if agree(documents.kept, row, attributes.kept, start, end):
+                continue
+            left, right = documents.values, attributes.values
+            for index in range(start, end):
+                document_id, attributes_id = left.ids[row], right.ids[index]
+                if document_id is not None and attributes_id is not None and document_id != attributes_id:
+                    place = attributes.place(index)
+                    self.difference = Difference(documents.first_row + row, place, document_id, attributes_id)
+                    self.difference.add_documents(left.ids[row:])
+                    self.difference.add_attributes(right.ids[index:end])
+                    self._judge_spans_alone(attributes, index, end)
+                    break
+                sources = (left.sources[row], right.sources[index])
+                if None not in (attributes_id, document_id, *sources) and sources[0] != sources[1]:
+                    self._judge.report(*other_source(attributes.named_place(index), *sources))
+                if right.sizes[index] > left.sizes[row]:
+                    is_known = left.sizes[row] < UNKNOWN_LENGTH
+                    self._judge_spans(attributes, index, documents.row(row) if is_known else None)
+                row += 1
 
     def _judge_spans_alone(self, columns: RowRange, start: int, end: int) -> None:
         for index, reach in enumerate(columns.values.sizes[start:end], start):
@@ -157,41 +156,35 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`, or returns them if they are few.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
-    result = ShardResult(judge.tally, judge.coverage)
     keys = DocumentKeys(options.scratch, shard.index)
     with within_limits(judge, shard.name), closing(keys):
-        if DOCUMENTS in shard.files:
-            _check(shard, options, judge, keys)
-        else:
+        if DOCUMENTS not in shard.files:
             _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
-    result.facts = keys.few
-    return result
-
-
-def _check(shard: Shard, options: CheckOptions, judge: Judge, keys: DocumentKeys) -> None:
-    shared = shared_by(len(shard.files) - 1, options)
-    documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
-    sets = [
-        _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), DolmaFile(entry, judge, shared), judge)
-        for role, entry in shard.files.items()
-        if role != DOCUMENTS
-    ]
-    blocklist = load_blocklist(options.blocklist) if options.blocklist is not None else None
-    for columns in document_columns(documents, judge):
-        keys.add(columns)
-        if blocklist is not None:
-            _judge_listed(columns, blocklist, judge)
+            return ShardResult(judge.tally, judge.coverage)
+        blocklist = load_blocklist(options.blocklist) if options.blocklist is not None else None
+        shared = shared_by(len(shard.files) - 1, options)
+        documents = DolmaFile(shard.files[DOCUMENTS], judge, options)
+        sets = [
+            _AttributesSet(role.removeprefix(f"{ATTRIBUTES}/"), DolmaFile(entry, judge, shared), judge)
+            for role, entry in shard.files.items()
+            if role != DOCUMENTS
+        ]
+        for columns in document_columns(documents, judge):
+            keys.add(columns)
+            if blocklist is not None:
+                _judge_listed(columns, blocklist, judge)
+            for each in sets:
+                each.pair(columns)
+        if documents.whole and not documents.rows:
+            hint = "delete the file and its attributes, or write it again"
+            judge.report(EMPTY_FILE, Problem("no rows", Location(documents.path), hint))
+        documents.empty.report(documents.documents, judge)
         for each in sets:
-            each.pair(columns)
-    if documents.whole and not documents.rows:
-        hint = "delete the file and its attributes, or write it again"
-        judge.report(EMPTY_FILE, Problem("no rows", Location(documents.path), hint))
-    documents.empty.report(documents.documents, judge)
-    for each in sets:
-        each.finish(documents)
-    _judge_shared_keys(sets, judge)
-    judge.coverage.documents = documents.documents
-    judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
+            each.finish(documents)
+        _judge_shared_keys(sets, judge)
+        judge.coverage.documents = documents.documents
+        judge.coverage.bytes = documents.bytes + sum(each.file.bytes for each in sets)
+    return ShardResult(judge.tally, judge.coverage, keys.few)
 
 
 def _check_attributes_alone(file: DolmaFile, judge: Judge) -> None:
