@@ -7,7 +7,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import count, groupby, islice
+from itertools import accumulate, count, groupby, islice
 from pathlib import Path
 from typing import cast
 
@@ -104,8 +104,8 @@ def judge_repeated(
                     judge.report(*report(at, key, first))
 
 
-def lines_at(blocks: Iterable[Block | LongLine], rows: Iterable[int]) -> Iterator[tuple[int, bytes]]:
-    """Yield the lines of some rows of a file, given in order."""
+def lines_at(blocks: Iterable[Block | LongLine], rows: Iterable[int]) -> Iterator[tuple[int, bytes, int]]:
+    """Yield the lines of some rows of a file, given in order from 0, each with its row and first byte."""
     waiting = iter(rows)
     row = next(waiting, None)
     for block in blocks:
@@ -114,8 +114,9 @@ def lines_at(blocks: Iterable[Block | LongLine], rows: Iterable[int]) -> Iterato
         first = block.line - 1
         if row is not None and row <= first + block.data.count(b"\n"):
             lines = block.data.removesuffix(b"\n").split(b"\n")
+            starts = list(accumulate((len(line) + 1 for line in lines), initial=block.byte))
             while row is not None and row < first + len(lines):
-                yield row, lines[row - first]
+                yield row, lines[row - first], starts[row - first]
                 row = next(waiting, None)
         if row is None:
             return

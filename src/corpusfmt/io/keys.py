@@ -6,7 +6,7 @@ Keys are sorted runs (`io.runs`) of their 64-bit hashes and positions, and a rea
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from hashlib import blake2b
 from itertools import groupby
 from operator import eq
@@ -132,11 +132,11 @@ class Batch(Struct):
             yield shard, array("Q", (position & _ROW_MASK for position in positions))
 
 
-def repeated_in_batches(folder: Path) -> Iterator[Batch]:
-    """Yield the groups of `repeated` in batches that fit into memory."""
+def repeated_in_batches(folder: Path, wanted: Callable[[Collection[Place]], bool] = lambda _: True) -> Iterator[Batch]:
+    """Yield the groups of `repeated` that are `wanted`, in batches that fit into memory."""
     batch = Batch(continues=False)
     hashes = 0
-    for group in repeated(folder):
+    for group in filter(wanted, repeated(folder)):
         last_shard = None
         for shard, row in group:
             hashes += shard != last_shard

@@ -285,7 +285,7 @@ _decode_identity = msgspec.json.Decoder(_Identity).decode
 def _keys_at(options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:
     """Yield the keys of the documents in some rows. The check has already reported the faults of the file."""
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
-    for row, line in lines_at(DolmaFile(shard.files[DOCUMENTS], unheard, options).blocks(), rows):
+    for row, line, _ in lines_at(DolmaFile(shard.files[DOCUMENTS], unheard, options).blocks(), rows):
         identity = _identity_on(line)
         if identity is not None:
             yield row, (identity.source if isinstance(identity.source, str) else "", identity.id)

@@ -7,12 +7,13 @@ anything is reported, so a collision never becomes a finding. Candidates come in
 from __future__ import annotations
 
 import mmap
-from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct
 
@@ -32,18 +33,13 @@ from corpusfmt.formats.oscar.metadata_rules import RECORD_ID
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
-from corpusfmt.io.keys import KeyWriter, Place, repeated, unmatched
-from corpusfmt.io.limits import UNLIMITED, limited
-from corpusfmt.io.lines import LongLine
+from corpusfmt.formats.whole import MOST_KEYS, lines_at
+from corpusfmt.io.keys import KeyWriter, Place, repeated_in_batches, unmatched
+from corpusfmt.io.limits import UNLIMITED, LimitReached, limited
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Location, Problem, Tally
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.wording import shortened
-
-_Value = TypeVar("_Value")
-#: The number of places that are read again at once.
-_BATCH = 20_000
-
 
 DUPLICATE_LINE = RULES.finding(
     "OSC309",
@@ -83,7 +79,7 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
         if not folder.is_dir():
             continue
         if kind == "lines":
-            _judge_lines(folder, shards, languages, judge, options)
+            _judge_lines(folder, shards, judge, options)
         else:
             _judge_records(folder, shards, languages, _Suspicious(scratch, shards, languages, few), judge, options)
     _judge_variants(shards, scratch, judge, options)
@@ -102,9 +98,8 @@ def _judge_variants(shards: Sequence[Shard], scratch: Path, judge: Judge, option
         for shard, row in unmatched(own, [original]):
             first[shard] = min(row, first.get(shard, row))
             counts[shard] += 1
-        lines = _read_again(first.items(), shards, "text", options.max_line_bytes, _line_key)
-        for (shard, _), ((_, shown), at) in sorted(lines.items()):
-            message = f"the line `{shown}` is not in the variant before deduplication"
+        for (shard, _), line, at in _again(_by_shard(first.items()), shards, "text", options):
+            message = f"the line `{_line_key(line)[1]}` is not in the variant before deduplication"
             hint = "build both variants again from the same documents, or fetch them again"
             judge.report(NOT_IN_ORIGINAL, Problem(message, at, hint, count=counts[shard]))
 
@@ -133,94 +128,39 @@ def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
     return judge.fired("OSC309")
 
 
-class _Candidates(Struct, frozen=True):
-    """Places with equal hashes. A long list is split, and each piece has the `heads` that its places repeat."""
-
-    heads: Sequence[Place]
-    members: Sequence[Place]
-
-
-def _batches(groups: Iterable[Collection[Place]], languages: Sequence[int]) -> Iterator[list[_Candidates]]:
-    """Group candidates into batches that do not exceed the limit by much."""
-    batch: list[_Candidates] = []
-    size = 0
-    for group in groups:
-        places = iter(group)
-        heads: list[Place] = []
-        while members := list(islice(places, _BATCH)):
-            batch.append(_Candidates(heads, members))
-            heads = heads or (_heads(group, languages) if len(group) > _BATCH else [])
-            size += len(batch[-1].heads) + len(members)
-            if size >= _BATCH:
-                yield batch
-                batch, size = [], 0
-    if batch:
-        yield batch
+def _again(
+    wanted: Iterable[tuple[int, Iterable[int]]], shards: Sequence[Shard], role: str, options: CheckOptions
+) -> Iterator[tuple[Place, bytes, Location]]:
+    """Yield the lines of some rows of shards, given in order: each file is read once, up to the last of them."""
+    for shard, rows in wanted:
+        entry = shards[shard].files[role]
+        for row, line, byte in lines_at(Source(entry, options.max_line_bytes).blocks(), rows):
+            yield (shard, row), line, Location(entry.path, row + 1, byte)
 
 
-def _heads(group: Collection[Place], languages: Sequence[int]) -> list[Place]:
-    """Return the first place of each language."""
-    first: dict[int, Place] = {}
-    for place in group:
-        first.setdefault(languages[place[0]], place)
-    return list(first.values())
+def _by_shard(places: Iterable[Place]) -> Iterator[tuple[int, list[int]]]:
+    for shard, some in groupby(sorted(set(places)), itemgetter(0)):
+        yield shard, [row for _, row in some]
 
 
-def _places(batch: Iterable[_Candidates]) -> Iterator[Place]:
-    return (place for group in batch for place in (*group.heads, *group.members))
+def _refuse_many(known: Collection[object], at: Location) -> None:
+    if len(known) > MOST_KEYS:
+        raise LimitReached("lines or ids were chosen to have equal hashes", "change the lines of this file", at.path)
 
 
-def _read_again(
-    places: Iterable[Place], shards: Sequence[Shard], role: str, limit: int, value: Callable[[bytes], _Value]
-) -> dict[Place, tuple[_Value, Location]]:
-    """Return `value` of the line at each place; each file is read once, up to the last place."""
-    rows: dict[int, list[int]] = defaultdict(list)
-    for shard, row in places:
-        rows[shard].append(row)
-    found: dict[Place, tuple[_Value, Location]] = {}
-    for index, wanted in sorted(rows.items()):
-        entry = shards[index].files[role]
-        for row, data, byte in _lines_at(sorted(set(wanted)), Source(entry, limit)):
-            found[index, row] = value(data), Location(entry.path, row + 1, byte)
-    return found
-
-
-def _lines_at(wanted: list[int], source: Source) -> Iterator[tuple[int, bytes, int]]:
-    """Yield the lines of the given numbers (from 0, ascending), with their bytes and places."""
-    upcoming = iter(wanted)
-    row = next(upcoming, None)
-    for block in source.blocks():
-        if row is None:
-            return
-        if isinstance(block, LongLine):
-            continue
-        first = block.line - 1
-        newlines = block.data.count(b"\n")
-        if row >= first + newlines + 1:
-            continue
-        lines = block.data.split(b"\n")
-        starts = [block.byte]
-        for line in lines:
-            starts.append(starts[-1] + len(line) + 1)
-        while row is not None and row - first < len(lines) and row < first + max(newlines, 1):
-            yield row, lines[row - first], starts[row - first]
-            row = next(upcoming, None)
-
-
-def _judge_lines(
-    folder: Path, shards: Sequence[Shard], languages: Sequence[int], judge: Judge, options: CheckOptions
-) -> None:
+def _judge_lines(folder: Path, shards: Sequence[Shard], judge: Judge, options: CheckOptions) -> None:
     sightings = Sightings()
-    for batch in _batches(repeated(folder), languages):
-        lines = _read_again(_places(batch), shards, "text", options.max_line_bytes, _line_key)
-        for group in batch:
-            first_of: dict[bytes, Location] = {}
-            for place in (*group.heads, *group.members):
-                (key, shown), at = lines[place]
-                first = first_of.setdefault(key, at)
-                if first is not at and place not in group.heads:
-                    message = f"the line `{shown}` is repeated, first in {first}"
-                    sightings.note(DUPLICATE_LINE, Problem(message, at, "keep the first occurrence only"), at.path)
+    first_of: dict[bytes, Location] = {}
+    for batch in repeated_in_batches(folder):
+        if not batch.continues:
+            first_of.clear()
+        for _, line, at in _again(batch.rows_by_shard(), shards, "text", options):
+            key, shown = _line_key(line)
+            first = first_of.setdefault(key, at)
+            _refuse_many(first_of, at)
+            if first is not at:
+                message = f"the line `{shown}` is repeated, first in {first}"
+                sightings.note(DUPLICATE_LINE, Problem(message, at, "keep the first occurrence only"), at.path)
     sightings.report(judge)
 
 
@@ -242,12 +182,14 @@ def _judge_records(
     options: CheckOptions,
 ) -> None:
     twins = _Twins(languages)
-    for batch in _batches(filter(suspicious, repeated(folder)), languages):
-        records = _read_again(_places(batch), shards, "metadata", options.max_line_bytes, _record_of)
-        for group in batch:
-            twins.compare(group, records)
+    for batch in repeated_in_batches(folder, suspicious):
+        if not batch.continues:
+            twins.forget()
+        for place, line, at in _again(batch.rows_by_shard(), shards, "metadata", options):
+            twins.compare(place, _record_of(line), at)
     both = (place for pair in twins.other_headers.values() for place in pair[:2])
-    headers = _read_again(both, shards, "metadata", options.max_line_bytes, _headers_of)
+    found = _again(_by_shard(both), shards, "metadata", options)
+    headers = {place: (_headers_of(line), at) for place, line, at in found}
     twins.sightings.report(judge)
     for place, first, count in twins.other_headers.values():
         (here, at), (there, other) = headers[place], headers[first]
@@ -322,32 +264,31 @@ class _Twins:
         self._languages = languages
         self.sightings = Sightings()
         self.other_headers: dict[str, tuple[Place, Place, int]] = {}
+        self.forget()
 
-    def compare(self, group: _Candidates, records: Mapping[Place, tuple[_Record, Location]]) -> None:
-        first_of: dict[str, Place] = {}
-        first_in_language: dict[tuple[str, int], Place] = {}
-        for place in (*group.heads, *group.members):
-            record, at = records[place]
-            language = self._languages[place[0]]
-            twin = first_in_language.setdefault((record.identity, language), place)
-            first = first_of.setdefault(record.identity, place)
-            if place in group.heads or place == first:
-                continue
-            if twin != place:
-                self._same_language(place, twin, record, at, records[twin])
-            elif record.fingerprint != records[first][0].fingerprint:
+    def forget(self) -> None:
+        """Forget the records so far: those that follow have other ids."""
+        self._first_of: dict[str, tuple[Place, int]] = {}
+        self._first_in_language: dict[tuple[str, int], tuple[Place, Any, Location]] = {}
+
+    def compare(self, place: Place, record: _Record, at: Location) -> None:
+        key = record.identity, self._languages[place[0]]
+        twin, offset, other = self._first_in_language.setdefault(key, (place, record.offset, at))
+        first, headers = self._first_of.setdefault(record.identity, (place, record.fingerprint))
+        _refuse_many(self._first_in_language, at)
+        if place == first:
+            return
+        if twin == place:
+            if record.fingerprint != headers:
                 known = self.other_headers.get(at.path, (place, first, 0))
                 lower = min(known[:2], (place, first))
                 self.other_headers[at.path] = (*lower, known[2] + 1)
-
-    def _same_language(
-        self, place: Place, twin: Place, record: _Record, at: Location, other: tuple[_Record, Location]
-    ) -> None:
+            return
+        is_in_part = twin[0] == place[0]
         # OSC502 reports a line that occurs twice in a part.
-        if twin[0] == place[0] and record.offset == other[0].offset:
+        if is_in_part and record.offset == offset:
             return
         where = _at_id(at, record.identity)
-        message = f"the record id `{record.identity}` is repeated, first in {other[1]}"
-        is_in_part = twin[0] == place[0]
+        message = f"the record id `{record.identity}` is repeated, first in {other}"
         problem = Problem(message, where, "remove one of the two", minor=is_in_part)
         self.sightings.note(RECORD_ID, problem, f"{at.path} {is_in_part}")

@@ -100,7 +100,7 @@ class Rows(Struct, frozen=True):
     def _keys_at(self, options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:
         records = self.records(shard, options)
         file = RowFile(shard.files[ROWS], self._fresh_judge(shard, options), options)
-        for number, line in lines_at(file.blocks(), rows):
+        for number, line, _ in lines_at(file.blocks(), rows):
             row = json_object(line)
             if row is not None and (key := records.key_of(row)) is not None:
                 yield number, key
