@@ -74,7 +74,7 @@ def oscar2(folder: Path) -> None:
         (dolma, "corpusfmt.formats.rows.records", "Row", "corpusfmt.formats.dolma.ruleset"),
         (json_lines, "corpusfmt.formats.rows.columned", "ColumnRecord", "corpusfmt.formats.jsonl.layout"),
         (parquet, "corpusfmt.formats.parquet.rows", "Row", "corpusfmt.formats.parquet.ruleset"),
-        (oscar2, "corpusfmt.formats.oscar2.records", "Record", "corpusfmt.formats.oscar2.ruleset"),
+        (oscar2, "corpusfmt.formats.oscar2.records", "Record", "corpusfmt.formats.oscar2.layout"),
     ],
 )
 def test_a_rule_that_no_fast_path_knows_sees_every_row(

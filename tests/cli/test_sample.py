@@ -13,8 +13,7 @@ from support import run_cli
 
 from corpusfmt.engine.validate import sample_of, validate
 from corpusfmt.formats import Shard, named_format
-from corpusfmt.io.draw import Draw
-from corpusfmt.io.lines import Block, LongLine, blocks
+from corpusfmt.io.lines import Block, Draw, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Report
 

@@ -13,7 +13,7 @@ from comparison.test_formats import dolma
 from support import REPOSITORY, run_cli
 
 import corpusfmt
-from corpusfmt.comparison.described import stated
+from corpusfmt.comparison.run import stated
 from corpusfmt.io.paths import entry_of
 
 SCHEMA = json.loads((REPOSITORY / "schemas" / "compare" / "compare.schema.json").read_text("utf-8"))

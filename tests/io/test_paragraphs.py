@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corpusfmt.io.paragraphs import first_split, split_at
+from corpusfmt.io.lines import first_split, split_at
 
 SPLIT = [
     (b"a\n\rb\n\n", (2, 2)),  # rows `a`, `b`

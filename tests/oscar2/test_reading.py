@@ -17,8 +17,8 @@ from support import run_cli, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, Rejected, Shard, named_format
+from corpusfmt.formats.oscar2.layout import RULES
 from corpusfmt.formats.oscar2.records import ReleaseRecords
-from corpusfmt.formats.oscar2.ruleset import RULES
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Location, UsageError
 from corpusfmt.rules import Grading, Judge

@@ -35,7 +35,7 @@ from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import count, measuring, run
 from corpusfmt.statistics.measuring import Measuring
 from corpusfmt.statistics.run import OPTIONAL
-from corpusfmt.statistics.sketch import COARSE, FINE, QUANTILES, Sketch
+from corpusfmt.statistics.sizes import COARSE, FINE, QUANTILES, Sketch
 
 SCHEMA = json.loads((REPOSITORY / "schemas/stats/stats.schema.json").read_bytes())
 

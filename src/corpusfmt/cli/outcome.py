@@ -29,7 +29,7 @@ from corpusfmt.cli.console import (
     write,
 )
 from corpusfmt.io.limits import LimitReached
-from corpusfmt.io.replaced import noting_outputs
+from corpusfmt.io.paths import noting_outputs
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,

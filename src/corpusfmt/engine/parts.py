@@ -25,8 +25,7 @@ from corpusfmt.formats import CheckOptions, Format, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import LimitReached, Meter
-from corpusfmt.io.paths import Entry, printable
-from corpusfmt.io.replaced import refuse_replaced
+from corpusfmt.io.paths import Entry, printable, refuse_replaced
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Incomplete, Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped

@@ -17,7 +17,7 @@ from msgspec import Struct
 from corpusfmt.engine.executors import SerialExecutor, stop
 from corpusfmt.engine.progress import Gauge, note_read
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
-from corpusfmt.io.replaced import noted_outputs, noting_outputs
+from corpusfmt.io.paths import noted_outputs, noting_outputs
 from corpusfmt.model import Incomplete
 from corpusfmt.wording import plural
 

@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 import math
 import random
 
-from corpusfmt.io.draw import Draw
+from corpusfmt.io.lines import Draw
 
 #: Most documents of a sample, whose places are in memory.
 MOST_DOCUMENTS = 100_000

@@ -24,9 +24,8 @@ from corpusfmt.formats.parts import Batch, Writer
 from corpusfmt.formats.recordsets import OpenRecords
 from corpusfmt.formats.sniff import DESCRIPTIONS, unrecognised
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.draw import Draw
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.lines import MAX_LINE_BYTES
+from corpusfmt.io.lines import MAX_LINE_BYTES, Draw
 from corpusfmt.io.paths import Entry, printable, walk
 from corpusfmt.model import (
     INCOMPLETE_CODES,

@@ -31,8 +31,7 @@ from corpusfmt.hub.rules import (
     UNSAFE_NAME,
     VALUE_CHANGED,
 )
-from corpusfmt.io.lines import MAX_LINE_BYTES
-from corpusfmt.io.paragraphs import first_split
+from corpusfmt.io.lines import MAX_LINE_BYTES, first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Location, Problem

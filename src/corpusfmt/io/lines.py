@@ -1,14 +1,24 @@
-"""Internal: Lines and blocks of lines with their positions. Only LF ends a line: real text contains the others."""
+"""Internal: Lines and blocks of lines with their positions. Only LF ends a line: real text contains the others.
+
+Also the end of a text, a sample of lines, and where loaders of text by paragraph split a document.
+"""
 
 from __future__ import annotations
 
+import math
+import random
+import re
+import tempfile
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from io import BytesIO
+from itertools import accumulate, chain
 
 from msgspec import Struct
 
+from corpusfmt.io.compress import GzipWriter
+from corpusfmt.io.paths import Entry
 from corpusfmt.io.scan import count_lines
-from corpusfmt.io.streams import StreamFault
+from corpusfmt.io.streams import READ_SIZE, Chunks, Codec, StreamFault, codec_of_name
 
 #: Several copies of a line's text, with four bytes per character, must fit in 512 MiB.
 MAX_LINE_BYTES = 32 * 1024 * 1024
@@ -155,3 +165,201 @@ def lines(chunks: Iterable[bytes], max_line_bytes: int = MAX_LINE_BYTES) -> Iter
             number, byte = number + 1, byte + len(data) + 1
         if rest:
             yield Line(rest, number, byte, terminated=False)
+
+
+# LF alone: a gzip member without time or name (RFC 1952), and a zstd frame (RFC 8878).
+_LF: dict[Codec, bytes] = {
+    "plain": b"\n",
+    "gzip": bytes.fromhex("1f8b0800000000000003 e30200 9306d732 01000000"),
+    "zstd": bytes.fromhex("28b52ffd 2001 090000 0a"),
+}
+
+
+def open_line(entry: Entry) -> bytes:
+    """Return the last line of a text, plain or in gzip or zstd, if it does not end with LF and the text is whole.
+
+    Of a line that is too long to be read, only the end is returned.
+    """
+    if codec_of_name(entry.name) not in _LF:
+        return b""
+    parts: list[bytes] = []
+    held = 0
+    try:
+        with entry.open() as file:
+            for chunk in Chunks(file, codec_of_name(entry.name), entry.path):
+                _, ended, rest = chunk.rpartition(b"\n")
+                if ended or held > MAX_LINE_BYTES:
+                    parts.clear()
+                    held = 0
+                parts.append(rest)
+                held += len(rest)
+    except (OSError, StreamFault):
+        return b""
+    return b"".join(parts)
+
+
+def with_newline(entry: Entry) -> Iterator[bytes]:
+    """Yield the bytes of a file as they are, and then LF, in a member or frame of its own if it is compressed."""
+    with entry.open() as file:
+        yield from iter(lambda: file.read(READ_SIZE), b"")
+    yield _LF[codec_of_name(entry.name)]
+
+
+def compressed_with_newline(entry: Entry) -> Iterator[bytes]:
+    """Yield the content of a gzip file and LF, compressed again as one member."""
+    out = BytesIO()
+    writer = GzipWriter(out)
+    with entry.open() as file:
+        for chunk in Chunks(file, "gzip", entry.path):
+            writer.write(chunk)
+            yield out.getvalue()
+            out.seek(0)
+            out.truncate()
+    writer.write(b"\n")
+    writer.finish()
+    yield out.getvalue()
+
+
+class Draw(Struct, frozen=True):
+    """How many lines are drawn, and what decides which."""
+
+    count: int
+    seed: str
+
+    def of(self, found: Iterable[Block | LongLine]) -> Iterator[Block | LongLine]:
+        """Yield the drawn lines in their order, each as a block, after all blocks are read."""
+        turns = _Turns(self)
+        # By place in the sample: line, byte, and where in the file of lines it begins and ends; LongLines are not in it.
+        drawn: dict[int, tuple[int, int, int, int] | LongLine] = {}
+        with tempfile.TemporaryFile() as lines:
+            for block in found:
+                for line in _lines_of(block, turns.before(block.line, block.line + _count(block))):
+                    place = turns.place()
+                    if isinstance(line, LongLine):
+                        drawn[place] = line
+                    else:
+                        start = lines.tell()
+                        drawn[place] = line.line, line.byte, start, start + lines.write(line.data)
+            for each in sorted(drawn.values(), key=lambda each: each.line if isinstance(each, LongLine) else each[0]):
+                if isinstance(each, LongLine):
+                    yield each
+                else:
+                    line_number, byte, start, end = each
+                    lines.seek(start)
+                    yield Block(lines.read(end - start), line_number, byte)
+
+
+class _Turns:
+    """Which lines take a place in the sample, and whose (K.-H. Li, algorithm L)."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._random = random.Random(draw.seed)
+        self._count = draw.count
+        self._filled = 0
+        self._next = 1
+        self._weight = 1.0
+
+    def before(self, first: int, end: int) -> Iterator[int]:
+        """Yield the lines from `first` on that are drawn; each must be given a `place` before the next."""
+        while first <= self._next < end:
+            yield self._next
+
+    def place(self) -> int:
+        """Return the place in the sample for the line."""
+        if self._filled < self._count:
+            self._filled += 1
+            if self._filled == self._count:
+                self._skip()
+            else:
+                self._next += 1
+            return self._filled - 1
+        place = self._random.randrange(self._count)
+        self._skip()
+        return place
+
+    def _skip(self) -> None:
+        self._weight *= math.exp(math.log(1 - self._random.random()) / self._count)
+        left = math.log(1 - self._random.random()) / math.log1p(-self._weight) if self._weight < 1 else 0.0
+        self._next += 1 + (math.floor(left) if left < 2**62 else 2**62)
+
+
+def _count(block: Block | LongLine) -> int:
+    if isinstance(block, LongLine):
+        return 1
+    return block.data.count(b"\n") + (not block.data.endswith(b"\n"))
+
+
+def _lines_of(block: Block | LongLine, numbers: Iterator[int]) -> Iterator[Block | LongLine]:
+    """Yield some lines of a block."""
+    lines: list[bytes] = []
+    starts: list[int] = []
+    for number in numbers:
+        if isinstance(block, LongLine):
+            yield block
+            continue
+        if not lines:
+            lines = block.data.split(b"\n")
+            starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+        index = number - block.line
+        yield Block(block.data[starts[index] : starts[index + 1]], number, block.byte + starts[index])
+
+
+_ENDS = re.compile(rb"[\r\n]+")
+# Two line ends in a row that are not LF LF.
+_EMPTY_LINE = re.compile(rb"[\r\n]\r")
+# A document of carriage returns alone, which becomes no row.
+_ONLY_RETURNS = re.compile(rb"\n\n\r[\r\n]*\n\n")
+
+
+def split_at(documents: bytes) -> int:
+    """Return the place where a document is split, -1 if each of them becomes one row; LF LF separates documents.
+
+    An empty line at the end counts, because it may become a row if no other document follows.
+    """
+    if b"\r" not in documents:
+        return -1
+    for ends in _ENDS.finditer(documents, len(documents) - len(documents.lstrip(b"\r\n"))):
+        pattern = _ONLY_RETURNS if b"\n\n" in ends[0] and ends.end() < len(documents) else _EMPTY_LINE
+        if found := pattern.search(ends[0]):
+            return ends.start() + found.start() + (2 if pattern is _ONLY_RETURNS else 1)
+    return -1 if documents.strip(b"\r\n") else 0
+
+
+class Splits:
+    """Whether a document is split in a text that is written in pieces, which end anywhere."""
+
+    def __init__(self) -> None:
+        self._found = False
+        self._held = b""
+
+    def add(self, data: bytes) -> None:
+        """Look at the next piece."""
+        if self._found or not data:
+            return
+        # The line ends at the end of a piece may go on in the next one, and the byte before them says that a text has begun.
+        size = len(data.rstrip(b"\r\n"))
+        if size and b"\r" not in data and b"\r" not in self._held:
+            self._held = data[size - 1 :]
+            return
+        data = self._held + data
+        size = len(data.rstrip(b"\r\n"))
+        self._found = split_at(data[:size]) >= 0
+        self._held = data[max(size - 1, 0) :]
+
+    def finish(self) -> bool:
+        """Return whether a document is split, now that no other piece follows."""
+        return self._found or split_at(self._held) >= 0
+
+
+def first_split(chunks: Iterable[bytes]) -> tuple[int, int] | None:
+    """Return the line, from 1, and its first byte at which a text of documents is first split; None if nowhere."""
+    line, byte, held = 1, 0, b""
+    for chunk in chain(chunks, [b""]):
+        data = held + chunk
+        # The line ends at the end of a chunk may go on in the next one.
+        size = len(data.rstrip(b"\r\n")) if chunk else len(data)
+        if (place := split_at(data[:size])) >= 0:
+            return line + data.count(b"\n", 0, place), byte + data.rfind(b"\n", 0, place) + 1
+        start = max(size - 1, 0)
+        line, byte, held = line + data.count(b"\n", 0, start), byte + start, data[start:]
+    return None

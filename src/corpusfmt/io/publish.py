@@ -22,8 +22,7 @@ import xxhash
 
 from corpusfmt.io.compress import FileFacts, sha256
 from corpusfmt.io.outputs import Place, StorePath, place_of
-from corpusfmt.io.paths import is_url, partial_name
-from corpusfmt.io.replaced import note_output
+from corpusfmt.io.paths import is_url, note_output, partial_name
 from corpusfmt.io.streams import READ_SIZE
 from corpusfmt.io.temporary import locked, temporary_folder, tidy
 from corpusfmt.model import UsageError

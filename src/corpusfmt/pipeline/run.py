@@ -26,9 +26,8 @@ from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_f
 from corpusfmt.io.compress import compressor_of
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.outputs import Place, StorePath
-from corpusfmt.io.paths import COPY_HERE, is_url, reason_of, refuse_remote
+from corpusfmt.io.paths import COPY_HERE, is_url, noting_outputs, reason_of, refuse_remote, refuse_replaced
 from corpusfmt.io.publish import output_at, writing
-from corpusfmt.io.replaced import noting_outputs, refuse_replaced
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError

@@ -30,8 +30,17 @@ from corpusfmt.pipeline.process.store import Size as KeptSize
 from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.statistics.render import indented, markdown
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Built, Counted, Extent, Extents, Size, count_name
-from corpusfmt.statistics.sketch import Sketch
+from corpusfmt.statistics.sizes import (
+    LENGTHS,
+    UNITS_ASKED_FOR,
+    Built,
+    Counted,
+    Extent,
+    Extents,
+    Size,
+    Sketch,
+    count_name,
+)
 
 STATS = "stats.json"
 # Written last, in this order.

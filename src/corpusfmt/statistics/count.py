@@ -21,9 +21,18 @@ from corpusfmt.io.keys import KeyWriter
 from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding
 from corpusfmt.statistics.domains import DomainWriter
 from corpusfmt.statistics.measuring import Measuring
-from corpusfmt.statistics.sizes import FURTHER, GROUPINGS, MOST_FINDINGS, Counted, Size, count_months, count_name
-from corpusfmt.statistics.sketch import FINE, Sketch
-from corpusfmt.statistics.tokens import tokens_in
+from corpusfmt.statistics.sizes import (
+    FINE,
+    FURTHER,
+    GROUPINGS,
+    MOST_FINDINGS,
+    Counted,
+    Size,
+    Sketch,
+    count_months,
+    count_name,
+    tokens_in,
+)
 from corpusfmt.wording import clipped
 
 _BATCH_BYTES = 1 << 20

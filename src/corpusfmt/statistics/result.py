@@ -12,9 +12,7 @@ from msgspec.structs import asdict
 from corpusfmt._version import VERSION
 from corpusfmt.model import Finding, Json
 from corpusfmt.statistics.domains import Domains
-from corpusfmt.statistics.sizes import LENGTHS, Attribute, Built, Counted, Repeats, Size
-from corpusfmt.statistics.sketch import Sketch
-from corpusfmt.statistics.tokens import TokenizerFile
+from corpusfmt.statistics.sizes import LENGTHS, Attribute, Built, Counted, Repeats, Size, Sketch, TokenizerFile
 
 
 class Statistics(Struct):

@@ -19,9 +19,8 @@ from corpusfmt.engine.sharing import WHOLE, Whole, Work
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
-from corpusfmt.io.paths import printable
+from corpusfmt.io.paths import noting_outputs, printable
 from corpusfmt.io.publish import output_at
-from corpusfmt.io.replaced import noting_outputs
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import BadInput, Document, Json, UsageError
@@ -37,9 +36,16 @@ from corpusfmt.statistics.count import (
 from corpusfmt.statistics.domains import domains_in, public_suffix_list
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.saved import Saved
-from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Counted, Repeats, Size
-from corpusfmt.statistics.sketch import Sketch
-from corpusfmt.statistics.tokens import TokenizerFile, kept_tokenizer
+from corpusfmt.statistics.sizes import (
+    LENGTHS,
+    UNITS_ASKED_FOR,
+    Counted,
+    Repeats,
+    Size,
+    Sketch,
+    TokenizerFile,
+    kept_tokenizer,
+)
 from corpusfmt.wording import clipped, unknown
 
 if TYPE_CHECKING:

@@ -17,9 +17,17 @@ from corpusfmt.io.paths import read_named
 from corpusfmt.model import Finding, Json, Location, Problem, Severity, UsageError
 from corpusfmt.statistics.domains import Domains, merged_domains
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.sizes import LENGTHS, UNITS_ASKED_FOR, Attribute, Counted, Size
-from corpusfmt.statistics.sketch import COARSE, FINE, Sketch
-from corpusfmt.statistics.tokens import TokenizerFile
+from corpusfmt.statistics.sizes import (
+    COARSE,
+    FINE,
+    LENGTHS,
+    UNITS_ASKED_FOR,
+    Attribute,
+    Counted,
+    Size,
+    Sketch,
+    TokenizerFile,
+)
 
 _MOST_BYTES = 64 * 1024 * 1024
 # Of a digest of statistics.

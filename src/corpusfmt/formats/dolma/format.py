@@ -16,8 +16,8 @@ from corpusfmt.formats.dolma.rowfiles import NO_FINAL_NEWLINE
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.parts import EncodedRows, Item, Loaded, RowBlock, Writer
 from corpusfmt.formats.rows.writing import Row, RowsWriter, fields_of, names, text_bytes
-from corpusfmt.io.endings import open_line, with_newline
 from corpusfmt.io.keys import FewKeys
+from corpusfmt.io.lines import open_line, with_newline
 from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import json_object
 from corpusfmt.model import Document

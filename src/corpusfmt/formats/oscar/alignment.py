@@ -12,7 +12,7 @@ from operator import ge
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.oscar.metadata_rules import CONTENT_LENGTH
+from corpusfmt.formats.oscar.headers import CONTENT_LENGTH
 from corpusfmt.formats.oscar.records import UNKNOWN, Rows
 from corpusfmt.formats.oscar.ruleset import METADATA, ONLY_1_1, RULES, Sightings
 from corpusfmt.formats.oscar.text import Documents

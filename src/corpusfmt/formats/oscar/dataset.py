@@ -27,9 +27,8 @@ from corpusfmt.formats.oscar.check import (
     line_folder,
     record_folder,
 )
-from corpusfmt.formats.oscar.headers import fingerprint, is_own
+from corpusfmt.formats.oscar.headers import RECORD_ID, fingerprint, is_own
 from corpusfmt.formats.oscar.layout_rules import NOT_IN_ORIGINAL
-from corpusfmt.formats.oscar.metadata_rules import RECORD_ID
 from corpusfmt.formats.oscar.parts import Part
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings

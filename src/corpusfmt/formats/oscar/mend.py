@@ -21,7 +21,7 @@ from corpusfmt.formats.oscar.layout_rules import Language
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.survey import LEFTOVER, LOOKS_LIKE_DATA, Folder, look
 from corpusfmt.formats.oscar.text import NO_FINAL_NEWLINE
-from corpusfmt.io.endings import compressed_with_newline, open_line
+from corpusfmt.io.lines import compressed_with_newline, open_line
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import facts_of
 from corpusfmt.rules import Judge

@@ -8,6 +8,9 @@ from typing import Any, cast
 from corpusfmt.formats.general import too_long
 from corpusfmt.formats.languages import iso_639_3
 from corpusfmt.formats.oscar.headers import (
+    CONTENT_LANGUAGE,
+    EMPTY_RECORD,
+    HEADER_NAMES,
     LANGUAGES_HEADER,
     USUAL_HEADERS,
     clipped,
@@ -17,7 +20,6 @@ from corpusfmt.formats.oscar.headers import (
     value_faults,
 )
 from corpusfmt.formats.oscar.keep import DOCUMENT_HEADER
-from corpusfmt.formats.oscar.metadata_rules import CONTENT_LANGUAGE, EMPTY_RECORD, HEADER_NAMES
 from corpusfmt.formats.oscar.records import (
     NO_LENGTH,
     UNKNOWN,

@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.general import bad_json, bad_text
-from corpusfmt.formats.oscar.headers import USUAL_HEADERS, Headers, clipped
-from corpusfmt.formats.oscar.metadata_rules import HEADER_NOT_STRING, METADATA_SCHEMA
+from corpusfmt.formats.oscar.headers import HEADER_NOT_STRING, METADATA_SCHEMA, USUAL_HEADERS, Headers, clipped
 from corpusfmt.io.jsonlines import strict_row
 from corpusfmt.io.scan import count_lines, count_quotes
 from corpusfmt.io.text import JsonFault, TextFault, pointer, utf8_fault

@@ -33,9 +33,9 @@ from corpusfmt.formats.parts import TEXT, Item, Loaded, RowBlock, Writer
 from corpusfmt.formats.provenance import OWN_HEADERS, OWN_SOURCE, PROVENANCE, provenance_of, warc_headers_of
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import decoded_lines
+from corpusfmt.io.lines import Splits
 from corpusfmt.io.loading import TIME, kind_of_text
 from corpusfmt.io.outputs import Place
-from corpusfmt.io.paragraphs import Splits
 from corpusfmt.io.publish import publish_pieces
 from corpusfmt.io.scan import count_lines, split_at_empty_lines
 from corpusfmt.io.text import json_line

@@ -7,9 +7,8 @@ from typing import Any
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.describing import BCP_47, Contents, Describer, FieldOf, RecordSetOf, rows_of
-from corpusfmt.formats.oscar2.layout import detect, plan
+from corpusfmt.formats.oscar2.layout import RULES, VERSIONS, detect, plan
 from corpusfmt.formats.oscar2.records import RECORDS, part_of
-from corpusfmt.formats.oscar2.ruleset import RULES, VERSIONS
 from corpusfmt.formats.provenance import PROVENANCE
 from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.io.keys import FewKeys

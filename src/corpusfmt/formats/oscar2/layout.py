@@ -13,13 +13,37 @@ from pathlib import Path
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
-from corpusfmt.formats.oscar2.ruleset import LAYOUT, RULES, VERSIONS
+from corpusfmt.formats.general import GENERAL
+from corpusfmt.formats.rows.files import compression_rule
 from corpusfmt.formats.rows.format import judge_others
 from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.sniff import first_row, main_file, rows_have
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, Severity
-from corpusfmt.rules import Judge
+from corpusfmt.rules import Judge, RuleSet
+
+#: Releases by schema 2, which differ in the names of a few fields of `metadata`.
+VERSIONS = ("22.01", "23.01")
+RULES = RuleSet(GENERAL, versions=VERSIONS)
+
+LAYOUT = "oscar-schema-v2#layout"
+RECORD = "oscar-schema-v2#jsonl-files"
+
+EMPTY_FILE = RULES.finding(
+    "OSJ106",
+    "empty-file",
+    """A file has no records.
+
+    Why: it may be intended, but usually a filter dropped everything or a writer failed.
+    Example: a gzip file of 20 bytes.
+    Fix: delete the file, or write it again.
+    """,
+    severity=Severity.WARNING,
+    spec=RECORD,
+)
+
+compression_rule(RULES, "OSJ107", LAYOUT)
+
 
 # The releases have LL_meta_part_N.jsonl.gz (or .zst) in folders LL_meta; their documentation also LL.jsonl.gz in LL.
 _NAME = re.compile(

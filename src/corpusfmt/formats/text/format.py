@@ -21,7 +21,7 @@ from corpusfmt.formats.sniff import first_row
 from corpusfmt.formats.text.reading import SOURCE, check, document_at, read
 from corpusfmt.formats.text.ruleset import RULES, VERSION
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
-from corpusfmt.io.paragraphs import split_at
+from corpusfmt.io.lines import split_at
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Document, Location, Problem, Severity
 from corpusfmt.rules import Judge

@@ -24,8 +24,7 @@ from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.recipe import Output, Step
 from corpusfmt.statistics.measuring import Measuring
 from corpusfmt.statistics.saved import size_of
-from corpusfmt.statistics.sizes import Size, count_months
-from corpusfmt.statistics.sketch import FINE
+from corpusfmt.statistics.sizes import FINE, Size, count_months
 
 
 class PackageTask(Struct, frozen=True):
