@@ -48,7 +48,7 @@ KINDS = {
 }
 
 
-class Step(Struct, frozen=True):
+class ReleaseStep(Struct, frozen=True):
     """A command: its name and arguments, the names of its reports, and the steps that it needs."""
 
     name: str
@@ -63,13 +63,13 @@ class Plan(Struct, frozen=True):
     corpus: str
     folder: Path
     reports: Path
-    steps: tuple[Step, ...]
+    steps: tuple[ReleaseStep, ...]
 
 
 class Done(Struct, frozen=True):
     """A step with its exit status, or with the reason why it was not run."""
 
-    step: Step
+    step: ReleaseStep
     status: int | None
     reason: str = ""
 
@@ -101,7 +101,7 @@ def plan_of(path: Path, reports: Path | None, output_format: str) -> Plan:
     return Plan(found["corpus"], folder, target, tuple(steps))
 
 
-def _step(name: str, kind: Kind, found: Mapping[str, Any], reports: Path, output_format: str) -> Step:
+def _step(name: str, kind: Kind, found: Mapping[str, Any], reports: Path, output_format: str) -> ReleaseStep:
     options = dict(found.get(name, {}))
     corpus: str = found["corpus"]
     before, after = _operands(name, options, corpus)
@@ -112,7 +112,7 @@ def _step(name: str, kind: Kind, found: Mapping[str, Any], reports: Path, output
     arguments += [f"--report={each}={reports / file}" for each, file in zip(kind.reports, files, strict=True)]
     if kind.shows_findings:
         arguments.append(f"--output-format={output_format}")
-    return Step(name, (*arguments, "--", *after), (f"{name}.txt", *files), kind.needs)
+    return ReleaseStep(name, (*arguments, "--", *after), (f"{name}.txt", *files), kind.needs)
 
 
 def _operands(name: str, options: Json, corpus: str) -> tuple[list[str], list[str]]:
@@ -142,7 +142,7 @@ def _as_arguments(options: Json) -> list[str]:
     return arguments
 
 
-def reason_not_to_run(step: Step, done: Sequence[Done]) -> str:
+def reason_not_to_run(step: ReleaseStep, done: Sequence[Done]) -> str:
     """Return why a step is not run, "" if it is run."""
     for each in done:
         if each.step.name in step.needs and each.status != 0:
@@ -182,5 +182,5 @@ def as_markdown(plan: Plan, done: Sequence[Done]) -> str:
     return "\n".join([*lines, "", ""])
 
 
-def _there(plan: Plan, step: Step) -> list[str]:
+def _there(plan: Plan, step: ReleaseStep) -> list[str]:
     return [name for name in step.reports if (plan.reports / name).is_file()]

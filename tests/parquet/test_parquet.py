@@ -25,7 +25,7 @@ import corpusfmt
 from corpusfmt.formats.parquet import write
 from corpusfmt.formats.parquet.arrow import OWN_COLUMNS
 from corpusfmt.io.limits import LimitReached, Limits, limited
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import ParquetTable
 from corpusfmt.model import BadInput, UsageError
 
 
@@ -60,7 +60,7 @@ def test_every_field_comes_back(rows: list[dict[str, Any]]) -> None:
 def rows_read(path: Path, convert: Callable[[Any], list[int]]) -> list[list[int]]:
     """Return the batches of a table of one column `x` as they come."""
     with path.open("rb") as file:
-        return list(Table(file, path.name).batches(["x"], convert))
+        return list(ParquetTable(file, path.name).batches(["x"], convert))
 
 
 def numbers(batch: Any) -> list[int]:

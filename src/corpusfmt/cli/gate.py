@@ -17,7 +17,7 @@ from corpusfmt.cli.console import say, write
 from corpusfmt.cli.outcome import UNFINISHED, guarded
 
 if TYPE_CHECKING:
-    from corpusfmt.gate import Plan, Step
+    from corpusfmt.gate import Plan, ReleaseStep
 
 _SECONDS_TO_END = 10
 
@@ -54,7 +54,7 @@ def command(release: Release, reports: ReportsFolder = None, output_format: Outp
     raise SystemExit(worst(done))
 
 
-def _run(plan: Plan, step: Step) -> int:
+def _run(plan: Plan, step: ReleaseStep) -> int:
     """Run a command in a separate process; print its output, and save it with the reports. Return its status."""
     from corpusfmt.io.publish import publish
 
@@ -68,7 +68,7 @@ def _run(plan: Plan, step: Step) -> int:
 
 
 @contextmanager
-def _started(plan: Plan, step: Step) -> Iterator[subprocess.Popen[bytes]]:
+def _started(plan: Plan, step: ReleaseStep) -> Iterator[subprocess.Popen[bytes]]:
     from corpusfmt.safe_path import SafeStarts, can_start_safely
 
     isolated = ("-I",) if sys.flags.isolated or not can_start_safely() else ()

@@ -24,7 +24,7 @@ _STEPS_OF_PACE = 100
 _WIDE = 76
 
 
-class Step(Protocol):
+class Progressing(Protocol):
     """Progress of a run in shards and bytes on disk; a total of 0 is unknown."""
 
     @property
@@ -40,7 +40,7 @@ class Step(Protocol):
 
 
 @contextmanager
-def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
+def shown_progress(action: str) -> Iterator[Callable[[Progressing], None]]:
     """Provide a function that shows a step."""
     if is_quiet():
         yield lambda _: None
@@ -58,7 +58,7 @@ def shown_progress(action: str) -> Iterator[Callable[[Step], None]]:
     with Progress(*_columns(console.width), console=console, transient=True) as bar:
         task = bar.add_task(action, total=None, note="")
 
-        def show(step: Step) -> None:
+        def show(step: Progressing) -> None:
             bar.update(
                 task,
                 total=step.bytes_total or None,
@@ -81,12 +81,12 @@ def _columns(width: int) -> tuple[str | ProgressColumn, ...]:
 
 
 @contextmanager
-def shown_stages() -> Iterator[Callable[[str, Step], None]]:
+def shown_stages() -> Iterator[Callable[[str, Progressing], None]]:
     """Provide a function that shows a step of a named stage."""
     with ExitStack() as stack:
-        shown: dict[str, Callable[[Step], None]] = {}
+        shown: dict[str, Callable[[Progressing], None]] = {}
 
-        def show(stage: str, step: Step) -> None:
+        def show(stage: str, step: Progressing) -> None:
             if stage not in shown:
                 stack.close()
                 shown[stage] = stack.enter_context(shown_progress(stage))
@@ -95,7 +95,7 @@ def shown_stages() -> Iterator[Callable[[str, Step], None]]:
         yield show
 
 
-def _count(step: Step) -> str:
+def _count(step: Progressing) -> str:
     return f"{step.shards:,} of {step.shards_total:,}" if step.shards_total else f"{step.shards:,}"
 
 
@@ -105,7 +105,7 @@ class _Pace:
     def __init__(self) -> None:
         self._steps: deque[tuple[float, int]] = deque(maxlen=_STEPS_OF_PACE)
 
-    def line(self, step: Step) -> str:
+    def line(self, step: Progressing) -> str:
         """Return progress and, where known, speed and time left."""
         self._steps.append((time.monotonic(), step.bytes))
         parts = [_count(step)]
@@ -121,7 +121,7 @@ class _Pace:
 
 
 @contextmanager
-def _heartbeat(action: str) -> Iterator[Callable[[Step], None]]:
+def _heartbeat(action: str) -> Iterator[Callable[[Progressing], None]]:
     """Print a line now and then, even while no step ends: a silent job looks dead."""
     ended = threading.Event()
     pace = _Pace()
@@ -131,7 +131,7 @@ def _heartbeat(action: str) -> Iterator[Callable[[Step], None]]:
         while not ended.wait(_HEARTBEAT_SECONDS):
             warn(f"{action}: {latest[-1] if latest else 'started'}")
 
-    def show(step: Step) -> None:
+    def show(step: Progressing) -> None:
         latest[:] = [pace.line(step)]
 
     threading.Thread(target=beat, daemon=True).start()

@@ -47,7 +47,7 @@ class Label(Struct, frozen=True, array_like=True):
     source: str
 
 
-class Part(Struct, frozen=True):
+class ReadTask(Struct, frozen=True):
     """Shards of one release that one task reads, each with its number."""
 
     format: str
@@ -63,7 +63,7 @@ class Part(Struct, frozen=True):
     folder: Path
 
 
-class PartRead(Struct):
+class TaskResult(Struct):
     """The result of a task: the number of documents of each label, and the number of rows before each shard."""
 
     labels: list[Label] = field(default_factory=list)
@@ -78,7 +78,7 @@ class PartRead(Struct):
     fields: dict[str, set[str]] = field(default_factory=dict)
 
 
-def read_part(part: Part) -> PartRead:
+def read_task(part: ReadTask) -> TaskResult:
     """Read the documents of some shards; write a row for each of them, and its id. Raises `BadInput`, `Incomplete`."""
     fmt, _ = named_format(part.format)
     reader = fmt.reader
@@ -112,8 +112,8 @@ class _Names:
 
 
 class _Reading:
-    def __init__(self, part: Part, default_source: str | None) -> None:
-        self.result = PartRead()
+    def __init__(self, part: ReadTask, default_source: str | None) -> None:
+        self.result = TaskResult()
         self._part = part
         self._default_source = default_source
         self._runs = RunWriter(part.folder, f"{part.task:09d}", COLUMNS, RUN_ROWS)
@@ -183,7 +183,7 @@ class _Reading:
             self._runs.add_columns(np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS).T)
             self._rows.clear()
 
-    def end(self) -> PartRead:
+    def end(self) -> TaskResult:
         """Write the rest."""
         self._pass_on()
         self._runs.close()
@@ -247,7 +247,7 @@ def _digest(value: Json) -> bytes:
 class IdWriter:
     """Writes clipped ids consecutively, and their ends to a second file."""
 
-    def __init__(self, part: Part) -> None:
+    def __init__(self, part: ReadTask) -> None:
         self._paths = _id_files(part)
         part.folder.mkdir(exist_ok=True)
         for path in self._paths:
@@ -274,7 +274,7 @@ class IdWriter:
         self._ends = array("Q")
 
 
-def id_of(part: Part, number: int) -> str:
+def id_of(part: ReadTask, number: int) -> str:
     """Return the clipped id of a document, given its task and its number there."""
     texts, ends = _id_files(part)
     with ends.open("rb") as file:
@@ -286,7 +286,7 @@ def id_of(part: Part, number: int) -> str:
         return file.read(found[-1] - start).decode()
 
 
-def _id_files(part: Part) -> tuple[Path, Path]:
+def _id_files(part: ReadTask) -> tuple[Path, Path]:
     return part.folder / f"{part.task}.ids", part.folder / f"{part.task}.ends"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from corpusfmt.comparison.result import KINDS, Change, Comparison, Counts, Difference, Release, come, gone
+from corpusfmt.comparison.result import KINDS, Change, ComparedRelease, Comparison, Counts, Difference, come, gone
 from corpusfmt.model import UsageError
 from corpusfmt.page import bar, document
 from corpusfmt.wording import clipped, json_text, leading, markup, plain, plural, unknown
@@ -189,7 +189,7 @@ def _stated(change: Change, named: Callable[[str], str] = lambda text: f"`{text}
     return f"{what}: {named(change.old)} → {named(change.new)}"
 
 
-def _side(release: Release) -> str:
+def _side(release: ComparedRelease) -> str:
     kind = f"{release.format} {release.version}".rstrip()
     return f"{release.path}: {kind}, {plural(release.documents, 'document')} in {plural(release.shards, 'shard')}"
 

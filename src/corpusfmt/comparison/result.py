@@ -63,7 +63,7 @@ _VERSION = "version"
 FAILURES = (*KINDS, *_GROUPS, *STATED, _VERSION)
 
 
-class Release(Struct):
+class ComparedRelease(Struct):
     """One of the two releases: its path and format, and which parts were compared and which could not be."""
 
     path: str
@@ -124,8 +124,8 @@ class Comparison(Struct):
     `same_shards` says that both have the same shards, so that a document in another shard has moved.
     """
 
-    old: Release
-    new: Release
+    old: ComparedRelease
+    new: ComparedRelease
     documents: Counts
     by_language: dict[str, Counts]
     by_source: dict[str, Counts]
@@ -186,7 +186,7 @@ class Comparison(Struct):
         }
 
 
-def _release(release: Release) -> Json:
+def _release(release: ComparedRelease) -> Json:
     findings = [
         {"rule": each.code, "message": each.message, "path": each.location.path, "line": each.location.line}
         for each in release.findings

@@ -39,12 +39,12 @@ from corpusfmt.comparison.reading import (
     OR_SKIP,
     Label,
     OnBadRecord,
-    Part,
-    PartRead,
+    ReadTask,
+    TaskResult,
     id_of,
-    read_part,
+    read_task,
 )
-from corpusfmt.comparison.result import Change, Comparison, Counts, Difference, Release, VersionBump
+from corpusfmt.comparison.result import Change, ComparedRelease, Comparison, Counts, Difference, VersionBump
 from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
@@ -109,8 +109,8 @@ class Side(Struct):
     left_out: Counter[str]
     unread: Sequence[str]
     reading: ReadOptions
-    parts: list[Part] = field(default_factory=list)
-    read: list[PartRead] = field(default_factory=list)
+    parts: list[ReadTask] = field(default_factory=list)
+    read: list[TaskResult] = field(default_factory=list)
 
     @property
     def labels(self) -> list[Label]:
@@ -165,7 +165,7 @@ def compare(
         for name, side in (("old", before), ("new", after)):
             side.parts = list(_parts(side, on_bad_record, scratch / name))
             sizes = [sum(shard.size for _, shard in part.shards) for part in side.parts]
-            side.read = list(run.each(f"reading {name}", read_part, side.parts, sizes))
+            side.read = list(run.each(f"reading {name}", read_task, side.parts, sizes))
         same_shards = set(before.series) == set(after.series)
         joined = _joined(before, after, run, scratch, examples, same_shards=same_shards)
         return _summed(before, after, joined, same_shards=same_shards)
@@ -230,7 +230,7 @@ def _title(shard: Shard, *, whole: bool) -> str:
     return f"{name.folder}/{name.stem}{part}" if name.folder else f"{name.stem}{part}"
 
 
-def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[Part]:
+def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[ReadTask]:
     """Yield the tasks that read a release: shards in order, with several small ones in one task."""
     options = CheckOptions(version=side.version, reading=side.reading)
     side_by_side = len({shard.corpus for shard in side.shards}) > 1
@@ -243,7 +243,9 @@ def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[Par
         held.append((number, shard))
         size += shard.size
         if size >= least or len(held) >= most_shards or number == len(side.shards) - 1:
-            yield Part(side.format.name, options, tuple(held), task, most_labels, side_by_side, on_bad_record, folder)
+            yield ReadTask(
+                side.format.name, options, tuple(held), task, most_labels, side_by_side, on_bad_record, folder
+            )
             held, size, task = [], 0, task + 1
 
 
@@ -339,11 +341,11 @@ def _files(side: Side) -> set[tuple[str, int]]:
     return {(file.path, file.size) for shard in side.shards for file in shard.files.values()}
 
 
-def _release(side: Side) -> Release:
+def _release(side: Side) -> ComparedRelease:
     left_out = side.left_out.copy()
     for read in side.read:
         left_out.update(read.left_out)
-    return Release(
+    return ComparedRelease(
         side.entry.shown,
         side.format.name,
         side.version,

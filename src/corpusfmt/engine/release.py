@@ -37,7 +37,7 @@ class Unread(Struct, frozen=True):
     is_missing: bool = False
 
 
-class Release(Struct):
+class CheckedRelease(Struct):
     """A folder that is validated, with its manifest if there is one, and what the checks of its shards report about its files.
 
     `records` are the files that say something of the others, and `named` those whose digests they say, unless a manifest does.
@@ -75,7 +75,7 @@ class Release(Struct):
 
 def release_at(
     root: Entry, fmt: Format, shards: Iterable[Shard], judge: Judge, *, sealing: bool, data: bool
-) -> Release:
+) -> CheckedRelease:
     """Return a folder with its manifest, unless it gets one, and with the files that say something of the others.
 
     With `data`, and where there is nothing but a description, that is checked against the data elsewhere.
@@ -83,7 +83,7 @@ def release_at(
     found = listing(root, {entry.path: entry for shard in shards for entry in shard.files.values()})
     paths = {entry.url: path for path, entry in found.files.items()}
     if sealing:
-        return Release(root, found, None, paths=paths)
+        return CheckedRelease(root, found, None, paths=paths)
     entry = root.child(NAME)
     manifest = read_manifest(entry, judge) if entry else None
     leaves_out = {"croissant"} if data or fmt.descriptions is not None else set()
@@ -91,11 +91,11 @@ def release_at(
     named: set[str] | None = None
     if manifest is None:
         named = {path for each in records if not fmt.judges_list(each.path) for path in named_digests(each)}
-    return Release(root, found, manifest, records, named, paths)
+    return CheckedRelease(root, found, manifest, records, named, paths)
 
 
 def hash_unread(
-    release: Release,
+    release: CheckedRelease,
     open_executor: Callable[[], Executor],
     workers: int,
     meter: Meter,
@@ -167,7 +167,7 @@ def report_unread(unread: Mapping[str, Unread], judge: Judge) -> None:
 
 
 def judge_release(
-    release: Release, fmt: Format, version: str, judge: Judge, tally: Tally, unread: Mapping[str, Unread]
+    release: CheckedRelease, fmt: Format, version: str, judge: Judge, tally: Tally, unread: Mapping[str, Unread]
 ) -> None:
     """Report the differences between a release and its manifest; `tally` has the earlier findings about its files."""
     manifest = release.manifest
@@ -206,7 +206,7 @@ def judge_entries(
 
 
 def judge_unsealed(
-    release: Release, fmt: Format, version: str, judge: Judge, unread: Mapping[str, Unread], *, loading: bool
+    release: CheckedRelease, fmt: Format, version: str, judge: Judge, unread: Mapping[str, Unread], *, loading: bool
 ) -> None:
     """Report where the records of a folder without a manifest contradict its files; with `loading`, others judge the card."""
     report_unread(unread, judge)

@@ -65,7 +65,7 @@ from corpusfmt.wording import plural, unknown
 
 if TYPE_CHECKING:
     from corpusfmt.engine.cache import Cache
-    from corpusfmt.engine.release import Release
+    from corpusfmt.engine.release import CheckedRelease
 import math
 import random
 
@@ -159,7 +159,7 @@ class Examined(Struct, frozen=True):
     format: str
     version: str
     shards: Sequence[Shard] = ()
-    release: Release | None = None
+    release: CheckedRelease | None = None
 
 
 @takes_options(Validation)
@@ -441,7 +441,7 @@ def _judge_files(
     root: Entry,
     plan: Plan,
     checked: Sequence[Checked],
-    release: Release | None,
+    release: CheckedRelease | None,
     manifest_judge: Judge,
     open_executor: Callable[[], Executor],
     workers: int,

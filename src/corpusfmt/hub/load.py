@@ -33,8 +33,7 @@ from corpusfmt.hub.rules import CARD_MALFORMED, COLUMN_ADDED, KEY_MISSING, READ_
 from corpusfmt.io.jsonlines import UNDECODABLE
 from corpusfmt.io.limits import Meter, bounded_memory, limited
 from corpusfmt.io.lines import MAX_LINE_BYTES, LongLine, blocks
-from corpusfmt.io.parquet import MOST_COLUMNS
-from corpusfmt.io.parquet import Table as ParquetTable
+from corpusfmt.io.parquet import MOST_COLUMNS, ParquetTable
 from corpusfmt.io.paths import Entry, reason_of
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import CorpusfmtError, FindingType, UsageError

@@ -27,7 +27,7 @@ MOST_COLUMNS = 10_000
 _MOST_IN_A_LIST = 2 * MOST_COLUMNS
 
 
-class Table:
+class ParquetTable:
     """An open Parquet file, read page by page with checksums verified. Raises `ArrowException`, also for equal names.
 
     With `keep_dictionaries`, columns of few different texts stay dictionaries, as they are stored.

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.release import Release, judge_entries
+from corpusfmt.engine.release import CheckedRelease, judge_entries
 from corpusfmt.engine.sharing import Profiles, Validation
 from corpusfmt.engine.validate import Examined, examine, grading
 from corpusfmt.engine.workplace import Workplace
@@ -141,7 +141,7 @@ def _unfinished(examined: Examined) -> Exception:
     return Incomplete("not every file was read, so the corpus is not sealed")
 
 
-def _listed(examined: Examined, release: Release) -> dict[str, ListedFile]:
+def _listed(examined: Examined, release: CheckedRelease) -> dict[str, ListedFile]:
     for entry in release.found.barred.values():
         raise BadInput(finding_of(barred(entry, Location(entry.path)), RULES, ""))
     for path, entry in release.found.files.items():

@@ -101,7 +101,7 @@ TEXT_METADATA_COUNT = RULES.finding(
 )
 
 
-class Step(Struct, frozen=True):
+class Skip(Struct, frozen=True):
     """A step from a disagreement to the next agreement: records and documents to skip, lines to shift offsets by."""
 
     rows: int
@@ -199,7 +199,7 @@ class Alignment(Struct):
         rows.drop(number)
         documents.drop(number)
 
-    def pass_over(self, step: Step) -> None:
+    def pass_over(self, step: Skip) -> None:
         known = [index for index in range(step.rows) if self.rows.offsets[index] != UNKNOWN]
         if known:
             self.last_offset, self.last_line = self.rows.offsets[known[-1]], self.rows.lines[known[-1]]
@@ -217,15 +217,15 @@ class Alignment(Struct):
         documents_known = text_ended or len(self.documents) >= LOOKAHEAD
         return rows_known and documents_known
 
-    def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Step:
+    def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Skip:
         """Return the smallest step from a disagreement to agreement."""
         ended = _Ended(text_ended, metadata_ended)
         if self._is_empty_record():
-            return Step(1, 0, self.shift)
+            return Skip(1, 0, self.shift)
         if not len(self.documents) or not len(self.rows):
-            return Step(len(self.rows), len(self.documents), self.shift)
+            return Skip(len(self.rows), len(self.documents), self.shift)
         if self._are_swapped():
-            return Step(2, 2, self.shift)
+            return Skip(2, 2, self.shift)
         return (
             self._search(self.shift, _AGREEING, ended)
             or self._search(None, _AGREEING_SHIFTED, ended)
@@ -249,7 +249,7 @@ class Alignment(Struct):
         says = [(self.rows.offsets[index] + self.shift, self.rows.counts[index]) for index in (1, 0)]
         return says == list(zip(self.documents.starts[:2], self.documents.counts[:2], strict=True))
 
-    def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Step | None:
+    def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Skip | None:
         # With an unchanged shift, something must be skipped: the leading pairs do not agree.
         for total in range(0 if shift is None else 1, 2 * _REACH):
             for passed_rows in _balanced(total):
@@ -263,7 +263,7 @@ class Alignment(Struct):
                 if not total and candidate == self.shift:
                     continue  # a step that changes nothing would loop forever
                 if self._agree(passed_rows, passed_documents, candidate, pairs, ended):
-                    return Step(passed_rows, passed_documents, candidate)
+                    return Skip(passed_rows, passed_documents, candidate)
         return None
 
     def _agree(self, row: int, document: int, shift: int, pairs: int, ended: _Ended) -> bool:
@@ -283,12 +283,12 @@ class Alignment(Struct):
             known = True
         return known
 
-    def _last_resort(self, ended: _Ended) -> Step:
+    def _last_resort(self, ended: _Ended) -> Skip:
         """Nothing agrees any more: near the end of both sides, the rest belongs together; before, all is lost."""
         left = len(self.rows), len(self.documents)
         if ended.both and (max(left) <= 2 or self._are_in_disorder()):
-            return Step(*left, self.shift)
-        return Step(*left, self.shift, lost=True)
+            return Skip(*left, self.shift)
+        return Skip(*left, self.shift, lost=True)
 
     def _are_in_disorder(self) -> bool:
         """Return whether the records match the documents, but not in order."""
@@ -297,7 +297,7 @@ class Alignment(Struct):
         )
         return says == list(zip(self.documents.starts, self.documents.counts, strict=True))
 
-    def report(self, step: Step) -> None:
+    def report(self, step: Skip) -> None:
         """Note the finding for a step."""
         fault = self.explain(step)
         if fault is None:
@@ -327,7 +327,7 @@ class Alignment(Struct):
             self.sightings.note(*displaced.fault)
         self.sightings.report(judge)
 
-    def explain(self, step: Step) -> Fault | None:
+    def explain(self, step: Skip) -> Fault | None:
         """Return the finding for a step; None if another rule reports the cause."""
         if step.lost:
             return self._nothing_fits()
@@ -344,7 +344,7 @@ class Alignment(Struct):
             return self._one_pair(shift)
         return self._several(step)
 
-    def reason(self, step: Step) -> Fault:
+    def reason(self, step: Skip) -> Fault:
         """Return the finding for a step that skips something, even if another rule reports the cause."""
         message = "the record does not match the text"
         return self.explain(step) or Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
@@ -357,7 +357,7 @@ class Alignment(Struct):
         start, count = self.documents.starts[index], self.documents.counts[index]
         return f"line {start + 1}" if count == 1 else f"lines {start + 1} to {start + count}"
 
-    def _blank_lines_explain(self, step: Step, shift: int) -> bool:
+    def _blank_lines_explain(self, step: Skip, shift: int) -> bool:
         """Return whether surplus blank lines, which OSC302 reports, explain a shift."""
         last = min(step.documents + 1, len(self.documents))
         surplus = sum(gap - 1 for gap in self.documents.gaps[:last])
@@ -424,7 +424,7 @@ class Alignment(Struct):
         hint = f"restore the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), hint, count=number))
 
-    def _several(self, step: Step) -> Fault | None:
+    def _several(self, step: Skip) -> Fault | None:
         offsets = self.rows.offsets[: step.rows]
         where = self._lines_of(0)
         if offsets != sorted(offsets):

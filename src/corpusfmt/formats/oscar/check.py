@@ -14,7 +14,7 @@ from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_st
 from corpusfmt.formats.oscar.alignment import Alignment
 from corpusfmt.formats.oscar.checksums import Digest
 from corpusfmt.formats.oscar.metadata import MetadataScan
-from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.parts import OscarPart
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import TextScan
 from corpusfmt.io.keys import FEW_OF_A_SHARD, FewKeys, KeyWriter
@@ -93,7 +93,7 @@ class Source:
 
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one part; data for comparison with other parts goes to `options.scratch`, that of a small one is returned."""
-    part: Part = shard.payload
+    part: OscarPart = shard.payload
     records = _Records(shard, part, options)
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
@@ -106,7 +106,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 
 
 def _check(
-    shard: Shard, part: Part, options: CheckOptions, judge: Judge, records: _Records, closing: ExitStack
+    shard: Shard, part: OscarPart, options: CheckOptions, judge: Judge, records: _Records, closing: ExitStack
 ) -> None:
     sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
     keys = _line_keys(shard, part, options)
@@ -179,7 +179,7 @@ def _report(sources: dict[str, Source], metadata: MetadataScan, alignment: Align
                 judge.coverage.skip(source.at.path, code, "the file is truncated")
 
 
-def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: Judge) -> None:
+def _check_digests(shard: Shard, part: OscarPart, sources: dict[str, Source], judge: Judge) -> None:
     listing = part.listing
     if listing is None:
         return
@@ -193,7 +193,7 @@ def _check_digests(shard: Shard, part: Part, sources: dict[str, Source], judge: 
             judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
 
 
-def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
+def _check_listed_file(shard: Shard, part: OscarPart, judge: Judge) -> None:
     """Check the digest of a listed file that is not a data file."""
     entry = shard.files["other"]
     try:
@@ -213,23 +213,23 @@ def _check_listed_file(shard: Shard, part: Part, judge: Judge) -> None:
 UNREAD = "unread"
 
 
-def _line_keys(shard: Shard, part: Part, options: CheckOptions) -> KeyWriter | None:
+def _line_keys(shard: Shard, part: OscarPart, options: CheckOptions) -> KeyWriter | None:
     if not (part.dedup or part.compared) or options.scratch is None or "text" not in shard.files:
         return None
     return KeyWriter(line_folder(options.scratch, part), shard.index)
 
 
-def line_folder(scratch: Path, part: Part) -> Path:
+def line_folder(scratch: Path, part: OscarPart) -> Path:
     """Return the folder for the hashes of a language's lines."""
     return scratch / "lines" / str(part.language_index)
 
 
-def record_folder(scratch: Path, part: Part) -> Path:
+def record_folder(scratch: Path, part: OscarPart) -> Path:
     """Return the folder for the hashes of a release's record ids."""
     return scratch / "records" / str(part.release_index)
 
 
-def fingerprint_file(scratch: Path, part: Part, shard: int) -> Path:
+def fingerprint_file(scratch: Path, part: OscarPart, shard: int) -> Path:
     """Return the file with a hash of all headers for each line of a shard's metadata, 8 bytes each."""
     return record_folder(scratch, part) / f"{shard:09d}.headers"
 
@@ -237,7 +237,7 @@ def fingerprint_file(scratch: Path, part: Part, shard: int) -> Path:
 class _Records:
     """Collects the record ids of a shard with the hashes of their headers, in files unless there are few."""
 
-    def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
+    def __init__(self, shard: Shard, part: OscarPart, options: CheckOptions) -> None:
         self._keys: KeyWriter | None = None
         if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
             self._keys = KeyWriter(record_folder(options.scratch, part), shard.index)

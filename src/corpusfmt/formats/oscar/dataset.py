@@ -29,7 +29,7 @@ from corpusfmt.formats.oscar.check import (
 )
 from corpusfmt.formats.oscar.headers import RECORD_ID, fingerprint, is_own
 from corpusfmt.formats.oscar.layout_rules import NOT_IN_ORIGINAL
-from corpusfmt.formats.oscar.parts import Part
+from corpusfmt.formats.oscar.parts import OscarPart
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
 from corpusfmt.formats.whole import MOST_KEYS, lines_at
@@ -68,7 +68,7 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
     languages = []
     folders: dict[tuple[str, int], Path] = {}
     for shard in shards:
-        part: Part = shard.payload
+        part: OscarPart = shard.payload
         languages.append(part.language_index)
         if part.dedup and ("lines", part.language_index) not in folders:
             folders["lines", part.language_index] = line_folder(scratch, part)
@@ -117,7 +117,7 @@ def _write_few(facts: Iterable[FewRecords], shards: Sequence[Shard], scratch: Pa
 
 def repeats_a_line(text: Path, language: str, scratch: Path) -> bool:
     """Return whether a line occurs twice in a written text; `scratch` is a folder for temporary files."""
-    part = Part(language, language, "1.0", dedup=True)
+    part = OscarPart(language, language, "1.0", dedup=True)
     shard = Shard(0, language, {"text": entry_of(str(text))}, part)
     judge = Judge(RULES, Grading(), version=part.version, path=".")
     with TemporaryDirectory(dir=scratch) as folder, limited(UNLIMITED):

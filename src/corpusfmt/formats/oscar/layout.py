@@ -28,7 +28,7 @@ from corpusfmt.formats.oscar.layout_rules import (
 from corpusfmt.formats.oscar.parts import (
     DataName,
     Listing,
-    Part,
+    OscarPart,
     Role,
     checksum_code,
     is_original,
@@ -242,7 +242,7 @@ class _Planner:
         if listing is not None:
             digests = {role: listing.of(entry.name) for role, entry in files.items()}
             listed = Listing(listing.path, digests, listing.complete, listing.orphans)
-        part = Part(
+        part = OscarPart(
             folder.code,
             f"{folder.code}/{stem}",
             self._version,

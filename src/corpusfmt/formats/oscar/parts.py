@@ -80,7 +80,7 @@ class Listing(Struct, frozen=True):
     orphans: Collection[str] = frozenset()
 
 
-class Part(Struct, frozen=True):
+class OscarPart(Struct, frozen=True):
     """The payload of a shard: its place in the release.
 
     `name` is language and part as in document ids ("en/en_part_2"). `language_index` numbers the language directories of

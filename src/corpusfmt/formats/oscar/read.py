@@ -15,7 +15,7 @@ from xxhash import xxh3_64_hexdigest
 
 from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
 from corpusfmt.formats.general import bad_text, broken_stream, too_long
-from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Step
+from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Skip
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.keep import (
     BLANK_LINES_HEADER,
@@ -31,7 +31,7 @@ from corpusfmt.formats.oscar.keep import (
     with_blank_lines,
 )
 from corpusfmt.formats.oscar.layout_rules import Pairing
-from corpusfmt.formats.oscar.parts import Part, parse_name
+from corpusfmt.formats.oscar.parts import OscarPart, parse_name
 from corpusfmt.formats.oscar.records import (
     NO_LENGTH,
     UNKNOWN,
@@ -201,7 +201,7 @@ _BATCH_BYTES = 4 * 1024 * 1024
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Yield the documents of a part; unsuitable data and a corrupt stream become `Rejected`."""
-    part: Part = shard.payload
+    part: OscarPart = shard.payload
     if "other" in shard.files:
         return
     if part.version == "1.0":
@@ -212,7 +212,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 
 def texts(shard: Shard, options: CheckOptions, _tables: Tables) -> Iterator[Texts | Document | Rejected]:
     """Yield the same as `read`, without making documents of plain records and texts, which are not measured here."""
-    part: Part = shard.payload
+    part: OscarPart = shard.payload
     if part.version == "1.0" or "other" in shard.files:
         yield from read(shard, options)
     else:
@@ -221,7 +221,7 @@ def texts(shard: Shard, options: CheckOptions, _tables: Tables) -> Iterator[Text
 
 def rows(shard: Shard, options: CheckOptions) -> Iterator[EncodedRows | Document | Rejected]:
     """Yield the same as `read`, with usual documents at the beginning of a part as rows."""
-    part: Part = shard.payload
+    part: OscarPart = shard.payload
     if rows_of_pairs is None or part.version == "1.0" or shard.files.keys() != {"text", "metadata"}:
         yield from read(shard, options)
     else:
@@ -230,7 +230,7 @@ def rows(shard: Shard, options: CheckOptions) -> Iterator[EncodedRows | Document
 
 def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Document | None:
     """Return the document at a line of the text or of the metadata of a part, None if there is none that can be read."""
-    part: Part = shard.payload
+    part: OscarPart = shard.payload
     if part.version == "1.0" and "text" in shard.files:
         source = Source(shard.files["text"], options.max_line_bytes)
         found = pieces(source.blocks(), source, options.max_line_bytes, shuffled=part.shuffled)
@@ -253,7 +253,7 @@ def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Do
 def unpaired(shard: Shard) -> Finding | None:
     """Return the finding on a part without text or metadata: nothing in it can become a document."""
     part = shard.payload
-    if not isinstance(part, Part) or part.version == "1.0" or "other" in shard.files or len(shard.files) > 1:
+    if not isinstance(part, OscarPart) or part.version == "1.0" or "other" in shard.files or len(shard.files) > 1:
         return None
     ((role, entry),) = shard.files.items()
     name = parse_name(entry.name)
@@ -303,7 +303,7 @@ def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str 
         return Rejected(finding_of(bad, RULES, version), piece.data)
 
 
-def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Document | Rejected]:
+def _read_text(shard: Shard, part: OscarPart, options: CheckOptions) -> Iterator[Document | Rejected]:
     """Read a 1.0 part: documents are separated by blank lines, or are single lines in a shuffled release."""
     if "text" not in shard.files:
         return
@@ -318,7 +318,7 @@ def _read_text(shard: Shard, part: Part, options: CheckOptions) -> Iterator[Docu
     yield from _stream_end(source, part.version)
 
 
-def _document_of_text(piece: Piece, number: int, part: Part, path: str, limit: int) -> Document | Rejected:
+def _document_of_text(piece: Piece, number: int, part: OscarPart, path: str, limit: int) -> Document | Rejected:
     text = _text_or_rejected(piece, path, part.version, limit)
     if isinstance(text, Rejected):
         return text
@@ -400,7 +400,7 @@ class _Left:
 class _Pairs:
     """The documents of a 1.1 part with their records. Mismatches are skipped and become `Rejected`."""
 
-    def __init__(self, shard: Shard, part: Part, options: CheckOptions) -> None:
+    def __init__(self, shard: Shard, part: OscarPart, options: CheckOptions) -> None:
         self._part = part
         self._limit = options.max_line_bytes
         self._text_path = shard.files["text"].path if "text" in shard.files else ""
@@ -690,11 +690,11 @@ def _is_plain(piece: Piece, record: _Record) -> bool:
     )
 
 
-def _singly(step: Step, shift: int) -> list[Step]:
+def _singly(step: Skip, shift: int) -> list[Skip]:
     """Return a step over only documents or records as single steps: each has its own reason."""
     if step.rows and step.documents:
         return [step]
-    steps = [Step(1, 0, shift)] * step.rows + [Step(0, 1, shift)] * step.documents
+    steps = [Skip(1, 0, shift)] * step.rows + [Skip(0, 1, shift)] * step.documents
     return [*steps[:-1], replace(steps[-1], shift=step.shift)] if steps else []
 
 

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from corpusfmt.formats.rows.records import NAMED
-from corpusfmt.io.parquet import MOST_ROWS, Table
+from corpusfmt.io.parquet import MOST_ROWS, ParquetTable
 from corpusfmt.model import Json, UsageError
 
 TEXT, ID = "text", "id"
@@ -30,7 +30,7 @@ def pyarrow() -> Any:
         raise UsageError("Parquet needs a package: pip install 'corpusfmt[parquet]'") from error
 
 
-def is_ours(table: Table) -> bool:
+def is_ours(table: ParquetTable) -> bool:
     """Return whether the writer of this project made a file, and nobody has changed its columns."""
     if not MARK.items() <= (table.file.schema_arrow.metadata or {}).items():
         return False
@@ -38,13 +38,13 @@ def is_ours(table: Table) -> bool:
     return found.keys() == set(OWN_COLUMNS) and all(map(is_text, found.values()))
 
 
-def readable_columns(table: Table) -> Mapping[str, Any]:
+def readable_columns(table: ParquetTable) -> Mapping[str, Any]:
     """Return the columns that become JSON, each with the type for reading it."""
     readable = ((field.name, _readable(field.type)) for field in table.file.schema_arrow)
     return {name: kind for name, kind in readable if kind is not None}
 
 
-def unreadable_columns(table: Table) -> list[str]:
+def unreadable_columns(table: ParquetTable) -> list[str]:
     """Return the columns of types that JSON cannot represent, such as bytes."""
     readable = readable_columns(table)
     return [name for name in table.file.schema_arrow.names if name not in readable]
@@ -96,7 +96,11 @@ def kind_at(kinds: Mapping[str, Any], path: Sequence[str]) -> Any:
 
 
 def batches(
-    table: Table, columns: Mapping[str, Any], convert: Callable[[Any], T], first: int = 0, most_rows: int = MOST_ROWS
+    table: ParquetTable,
+    columns: Mapping[str, Any],
+    convert: Callable[[Any], T],
+    first: int = 0,
+    most_rows: int = MOST_ROWS,
 ) -> Iterator[T]:
     """Yield the rows from row `first` (from 0) on, converted from tables of some columns, each of a few megabytes."""
     pa = pyarrow()

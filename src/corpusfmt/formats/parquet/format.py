@@ -17,7 +17,7 @@ from corpusfmt.formats.parquet.write import PARQUET
 from corpusfmt.formats.rows.columned import column_shards, columns_of
 from corpusfmt.formats.sniff import DESCRIPTIONS, hint_of_text, is_pointer
 from corpusfmt.io.keys import FewKeys
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import ParquetTable
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.model import Location, Problem, UsageError
 from corpusfmt.rules import Judge
@@ -103,7 +103,7 @@ def left_unread(shard: Shard) -> Mapping[str, int]:
     """Return the columns that cannot become JSON, each with the number of rows; none for a corrupt file."""
     try:
         with shard.files["table"].open() as file:
-            table = Table(file, shard.files["table"].path)
+            table = ParquetTable(file, shard.files["table"].path)
             rows = table.file.metadata.num_rows
             return {f"column `{name}`": rows for name in unreadable_columns(table) if rows}
     except (OSError, pyarrow().ArrowException, UnicodeDecodeError):

@@ -28,7 +28,7 @@ from corpusfmt.formats.parquet.arrow import (
 from corpusfmt.formats.parquet.ruleset import RULES
 from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id, names_columns, table_rules
 from corpusfmt.io.jsonlines import decoded_value
-from corpusfmt.io.parquet import Table
+from corpusfmt.io.parquet import ParquetTable
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import JsonFault, NumberFault, json_type
 from corpusfmt.model import Fault, Json, Location, Problem, Severity, UsageError
@@ -187,7 +187,7 @@ def _faults_of_json(row: Row) -> Iterator[Fault]:
         yield Fault(JSON_COLUMN_MALFORMED, Problem(message, row.at, "write the file again"))
 
 
-def columns_of(table: Table, at: Location, reading: ReadOptions, found: ColumnProfile) -> TableColumns:
+def columns_of(table: ParquetTable, at: Location, reading: ReadOptions, found: ColumnProfile) -> TableColumns:
     """Return the columns of a file, read by the profile that options name, or else by the one that was found."""
     names = tuple(table.file.schema_arrow.names)
     ours = is_ours(table) and not names_columns(reading)
@@ -249,7 +249,7 @@ def column_types(entry: Entry) -> dict[str, str]:
 
 
 @contextmanager
-def opened(entry: Entry) -> Iterator[Table]:
+def opened(entry: Entry) -> Iterator[ParquetTable]:
     """Open a file as a table. Raises `Trouble` for an unreadable one, also while it is being read."""
     at = Location(entry.path)
     try:
@@ -259,7 +259,7 @@ def opened(entry: Entry) -> Iterator[Table]:
     with file:
         try:
             pyarrow()
-            yield Table(file, entry.path)
+            yield ParquetTable(file, entry.path)
         except (pyarrow().ArrowException, OSError, UnicodeDecodeError) as error:  # the last: names not in UTF-8
             if isinstance(error, OSError) and error.errno is not None:
                 raise Trouble(barred(error, at)) from error
@@ -276,7 +276,7 @@ class Trouble(Exception):
         self.fault = fault
 
 
-def rows(table: Table, columns: TableColumns, first: int = 1) -> Iterator[Row | Fault]:
+def rows(table: ParquetTable, columns: TableColumns, first: int = 1) -> Iterator[Row | Fault]:
     """Yield the rows of a file with correct columns from a number on, and a fault for one with a string that is not UTF-8."""
     found = batches(table, columns.kinds, lambda batch: list(decoded(batch)), first - 1)
     return (row_of(fields, columns, number) for number, fields in enumerate(chain.from_iterable(found), first))

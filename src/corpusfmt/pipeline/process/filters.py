@@ -17,9 +17,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.io.containers import Container, ContainerWriter, is_container
+from corpusfmt.io.lines import Entries
 from corpusfmt.io.publish import publish
 from corpusfmt.model import Incomplete
-from corpusfmt.pipeline.intake.inputs import Entries
 from corpusfmt.pipeline.process.wet import Batch
 from corpusfmt.pipeline.recipe import Filter
 

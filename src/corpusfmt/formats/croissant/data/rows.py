@@ -33,7 +33,7 @@ from corpusfmt.formats.general import bad_json, out_of_range, too_long
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
-from corpusfmt.io.parquet import MOST_ROWS, Table, values_in
+from corpusfmt.io.parquet import MOST_ROWS, ParquetTable, values_in
 from corpusfmt.model import Fault, Location, Problem
 
 if TYPE_CHECKING:
@@ -405,7 +405,7 @@ def of_parquet(
                 source.write(chunk)
             source.seek(0)
         try:
-            rows = Table(source, opened.path, keep_dictionaries=keep_dictionaries)
+            rows = ParquetTable(source, opened.path, keep_dictionaries=keep_dictionaries)
             names = rows.file.schema_arrow.names
             missing = [take for take in takes if take.name not in names]
             if missing:

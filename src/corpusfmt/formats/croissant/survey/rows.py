@@ -21,7 +21,7 @@ from corpusfmt.formats.general import bad_json
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.lines import MAX_LINE_BYTES, Line, lines
-from corpusfmt.io.parquet import Table, values_in
+from corpusfmt.io.parquet import ParquetTable, values_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location
 from corpusfmt.wording import clipped
@@ -272,7 +272,7 @@ def _parquet(opened: Opened, keys: Keys) -> Rows:
         raise NoRows("Parquet in an archive is not read")
     try:
         with opened.entry.open() as file:
-            return _of_table(Table(file, opened.path), opened.entry, keys)
+            return _of_table(ParquetTable(file, opened.path), opened.entry, keys)
     except (
         pa.ArrowException,
         OSError,
@@ -281,7 +281,7 @@ def _parquet(opened: Opened, keys: Keys) -> Rows:
         raise NoRows(f"the Parquet file does not read to its end: {str(error)[:200]}") from error
 
 
-def _of_table(table: Table, entry: Entry, keys: Keys) -> Rows:
+def _of_table(table: ParquetTable, entry: Entry, keys: Keys) -> Rows:
     columns: dict[str, Column] = {}
     notes = []
     for field in table.file.schema_arrow:
