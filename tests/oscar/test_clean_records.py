@@ -78,7 +78,7 @@ def judged(data: bytes, *, by_rules: bool = False) -> tuple[Any, ...]:
     """Return all that comes of the lines of a block."""
     taken: dict[int, tuple[int, int]] = {}
 
-    def take(ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
+    def take(ids: Sequence[int], first_row: int, headers: Sequence[int]) -> None:
         taken.update(enumerate(zip(ids, headers, strict=True), first_row))
 
     judge = Judge(FORMAT.rules, Grading(), version="1.1", path="x")

@@ -13,7 +13,6 @@ from oscar.corpus import gunzip, gz, jsonl, records, release, relisted, text_of,
 
 import corpusfmt
 from corpusfmt.formats.general import INVALID_UTF8
-from corpusfmt.formats.oscar import check
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment
 from corpusfmt.formats.oscar.records import Rows
 from corpusfmt.formats.oscar.ruleset import RULES, Sightings
@@ -468,6 +467,5 @@ def test_ids_of_small_and_of_large_parts_are_compared(tmp_path: Path, monkeypatc
         "ru/ru_meta_part_3.jsonl.gz:1",
     ]
     for few in (0, 100):
-        monkeypatch.setattr(check, "FEW_OF_A_SHARD", few)
         monkeypatch.setattr(keys, "FEW_OF_A_SHARD", few)
         assert corpusfmt.validate(folder, select=["OSC602"]).findings == found.findings

@@ -69,8 +69,7 @@ class UniqueKeys:
     def close(self) -> None:
         """Write the remaining keys."""
         if self._writer is not None:
-            self.few = self._writer.take_few()
-            self._writer.close()
+            self.few = self._writer.finish()
 
 
 def judge_repeated(

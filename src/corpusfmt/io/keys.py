@@ -6,9 +6,9 @@ Keys are sorted runs (`io.runs`) of their 64-bit hashes and positions, and a rea
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import groupby
+from itertools import chain, groupby
 from operator import eq
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +20,8 @@ from corpusfmt.io.runs import END, FEW_TO_SORT, Runs, RunWriter, has_numpy, rang
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from corpusfmt.io.runs import Rows
 
 #: A shard number and a row in it.
 Place = tuple[int, int]
@@ -47,18 +49,21 @@ _FEW_TO_SEARCH = 1 << 19
 
 
 class FewKeys(Struct, frozen=True, gc=False):
-    """The hashes of the keys of a small shard and their rows: arrays of 64-bit integers, as bytes, in memory until a run ends."""
+    """The hashes of the keys of a small shard, their rows, and what is noted of each, if anything: arrays of 64-bit integers, as
+    bytes, in memory until a run ends.
+    """
 
     shard: int
     hashes: bytes
     rows: bytes
+    notes: bytes = b""
 
 
 class KeyWriter(RunWriter):
-    """Writes the keys of one shard as runs of hashes and positions."""
+    """Writes the keys of one shard as runs of hashes and positions, and of a number that is `noted` of each."""
 
-    def __init__(self, folder: Path, shard: int) -> None:
-        super().__init__(folder, f"{shard:09d}", 2, _RUN_KEYS)
+    def __init__(self, folder: Path, shard: int, *, noted: bool = False) -> None:
+        super().__init__(folder, f"{shard:09d}", 3 if noted else 2, _RUN_KEYS // (1 + noted))
         self._shard = shard
 
     def add(self, key_hash: int, row: int) -> None:
@@ -66,16 +71,18 @@ class KeyWriter(RunWriter):
         hashes, positions = self.columns
         hashes.append(key_hash)
         positions.append(self._shard << ROW_BITS | row)
-        if len(hashes) >= _RUN_KEYS:
+        if len(hashes) >= self._most:  # often asked, so without a call
             self.close()
 
-    def extend(self, key_hashes: Iterable[int], first_row: int) -> None:
-        """Add the hashes of consecutive rows."""
-        hashes, positions = self.columns
+    def extend(self, key_hashes: Iterable[int], first_row: int, notes: Iterable[int] = ()) -> None:
+        """Add the hashes of consecutive rows, and what is noted of each."""
+        hashes, positions, *noted = self.columns
         start = len(hashes)
         hashes.extend(key_hashes)
         base = self._shard << ROW_BITS | first_row
         positions.extend(range(base, base + len(hashes) - start))
+        for column in noted:
+            column.extend(notes)
         self.spill_if_full()
 
     def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
@@ -86,37 +93,42 @@ class KeyWriter(RunWriter):
 
     def add_few(self, few: FewKeys) -> None:
         """Add the keys of a small shard, which has written none. Runs are small, too, so that none needs numpy."""
-        hashes, positions = self.columns
+        hashes, positions, *noted = self.columns
         rows = memoryview(few.rows).cast("Q")
         if hashes and len(hashes) + len(rows) > FEW_TO_SORT:
             self.close()
         hashes.frombytes(few.hashes)
         positions.extend(few.shard << ROW_BITS | row for row in rows)
+        for column in noted:
+            column.frombytes(few.notes)
 
-    def take_few(self) -> FewKeys | None:
-        """Return all keys if they are only few, which are then not written."""
-        hashes, positions = self.columns
-        if self.runs or not 0 < len(positions) <= FEW_OF_A_SHARD:
+    def finish(self) -> FewKeys | None:
+        """Write the remaining keys; return all keys if they are only few, which are then not written."""
+        number = min(map(len, self.columns))  # an interrupt may have come within a row
+        if self.runs or not 0 < number <= FEW_OF_A_SHARD:
+            self.close()
             return None
+        hashes, positions, *noted = (column[:number] for column in self.columns)
         rows = array("Q", (position & _ROW_MASK for position in positions))
-        few = FewKeys(self._shard, hashes[: len(rows)].tobytes(), rows.tobytes())
-        del hashes[:], positions[:]
+        few = FewKeys(self._shard, hashes.tobytes(), rows.tobytes(), b"".join(noted))
+        for column in self.columns:
+            del column[:]
         return few
 
 
-def repeated(folder: Path, memory: int = DEFAULT_MEMORY) -> Iterator[Collection[Place]]:
+def repeated(folder: Path, memory: int = DEFAULT_MEMORY, *, noted: bool = False) -> Iterator[Group | Many]:
     """Yield the groups of places (shard, row) whose keys have equal hashes; places are sorted within a group.
 
-    `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths.
+    `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths. With `noted`, each key has a note.
     """
-    runs = Runs([folder], 2)
+    runs = Runs([folder], 3 if noted else 2)
     if len(runs) <= _FEW_TO_SEARCH or not has_numpy():
         yield from _groups_of_few(runs)
         return
     for low, high in ranges([runs], _most(memory)):
         if high - low > 1:
-            yield from _groups(runs, *runs.read(low, high))
-        elif len(many := _Many(runs, low)) > 1:
+            yield from _groups(runs, runs.read(low, high))
+        elif len(many := Many(runs, low)) > 1:
             yield many
 
 
@@ -132,11 +144,13 @@ class Batch(Struct):
             yield shard, array("Q", (position & _ROW_MASK for position in positions))
 
 
-def repeated_in_batches(folder: Path, wanted: Callable[[Collection[Place]], bool] = lambda _: True) -> Iterator[Batch]:
+def repeated_in_batches(
+    folder: Path, wanted: Callable[[Group | Many], bool] = lambda _: True, *, noted: bool = False
+) -> Iterator[Batch]:
     """Yield the groups of `repeated` that are `wanted`, in batches that fit into memory."""
     batch = Batch(continues=False)
     hashes = 0
-    for group in filter(wanted, repeated(folder)):
+    for group in filter(wanted, repeated(folder, noted=noted)):
         last_shard = None
         for shard, row in group:
             hashes += shard != last_shard
@@ -175,7 +189,7 @@ def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMOR
     for low, high in ranges([runs, wanted], _most(memory)):
         if high - low == 1:
             if not wanted.number(low, high):
-                yield from _Many(runs, low)
+                yield from Many(runs, low)
             continue
         known = np.sort(wanted.read(low, high)[0])
         hashes, positions = runs.read(low, high)
@@ -233,11 +247,15 @@ def _place(position: int) -> Place:
     return position >> ROW_BITS, position & _ROW_MASK
 
 
-def _places(group: Iterable[int]) -> list[Place]:
-    return list(map(_place, sorted(group)))
+class Group(list[Place]):
+    """The sorted places of a hash, given as positions, and the notes of their keys, in no order."""
+
+    def __init__(self, positions: Iterable[int], *notes: Iterable[int]) -> None:
+        super().__init__(map(_place, sorted(positions)))
+        self.notes: Iterable[int] = chain.from_iterable(notes)
 
 
-class _Many:
+class Many:
     """The sorted places of a hash with too many keys for memory."""
 
     def __init__(self, runs: Runs, key: int) -> None:
@@ -248,32 +266,40 @@ class _Many:
 
     def __iter__(self) -> Iterator[Place]:
         for rows in self._runs.pieces(self._key, self._key + 1, _MOST_HELD):
-            yield from _places(rows[1].tolist())
+            yield from Group(rows[1].tolist())
+
+    @property
+    def notes(self) -> Iterator[int]:
+        """The notes of the keys."""
+        for rows in self._runs.pieces(self._key, self._key + 1, _MOST_HELD):
+            yield from rows[2].tolist()
 
     def __contains__(self, place: object) -> bool:
         return any(each == place for each in self)
 
 
-def _groups_of_few(runs: Runs) -> Iterator[Collection[Place]]:
-    hashes, positions = array("Q"), array("Q")
+def _groups_of_few(runs: Runs) -> Iterator[Group | Many]:
+    columns = [array("Q") for _ in range(runs.width)]
     for run in runs.paths:
         written = Path(run).read_bytes()
-        hashes.frombytes(written[: len(written) // 2])
-        positions.frombytes(written[len(written) // 2 :])
-    rows = memoryview(sorted_columns(b"".join((hashes, positions)), 2)).cast("Q")
-    in_order, places = rows[: len(hashes)], rows[len(hashes) : 2 * len(hashes)]
+        size = len(written) // runs.width
+        for number, column in enumerate(columns):
+            column.frombytes(written[number * size : (number + 1) * size])
+    rows = memoryview(sorted_columns(b"".join(columns), runs.width)).cast("Q")
+    keys = len(columns[0])
+    in_order, *others = (rows[number * keys : (number + 1) * keys] for number in range(runs.width))
     end = 0
     for key, equal in groupby(in_order) if any(map(eq, in_order, in_order[1:])) else ():
         start, end = end, end + sum(1 for _ in equal)
         if end - start > 1:
-            yield _Many(runs, key) if end - start > _MOST_HELD and has_numpy() else _places(places[start:end])
+            is_large = end - start > _MOST_HELD and has_numpy()
+            yield Many(runs, key) if is_large else Group(*(column[start:end] for column in others))
 
 
-def _groups(
-    runs: Runs, hashes: npt.NDArray[np.uint64], positions: npt.NDArray[np.uint64]
-) -> Iterator[Collection[Place]]:
+def _groups(runs: Runs, rows: Rows) -> Iterator[Group | Many]:
     import numpy as np  # noqa: PLC0415
 
+    hashes, *others = rows
     in_order = np.sort(hashes)
     if not (in_order[1:] == in_order[:-1]).any():
         return
@@ -283,6 +309,6 @@ def _groups(
     edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
     for start, end in zip(edges[::2], edges[1::2], strict=True):
         if end - start < _MOST_HELD:
-            yield _places(positions[order[start : end + 1]].tolist())
+            yield Group(*(column[order[start : end + 1]].tolist() for column in others))
         else:
-            yield _Many(runs, int(hashes[start]))
+            yield Many(runs, int(hashes[start]))

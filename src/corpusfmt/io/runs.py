@@ -107,12 +107,12 @@ class Runs:
     """The runs below some folders, in the order of their paths."""
 
     def __init__(self, folders: Iterable[Path], width: int) -> None:
-        self._width = width
+        self.width = width
         self.paths = sorted(path for folder in folders for path in _runs_below(str(folder)))
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return sum(map(os.path.getsize, self.paths)) // (_BYTES * self._width)
+        return sum(map(os.path.getsize, self.paths)) // (_BYTES * self.width)
 
     def number(self, low: int, high: int) -> int:
         """Return the number of rows whose hashes are at least `low` and below `high`."""
@@ -123,7 +123,7 @@ class Runs:
         import numpy as np  # noqa: PLC0415
 
         slices = [np.array(columns[:, start:end]) for columns, start, end in self._within(low, high)]
-        rows = np.concatenate(slices, axis=1) if slices else np.empty((self._width, 0), np.uint64)
+        rows = np.concatenate(slices, axis=1) if slices else np.empty((self.width, 0), np.uint64)
         meter().add(rows.nbytes, 0)
         return rows
 
@@ -139,7 +139,7 @@ class Runs:
         import numpy as np  # noqa: PLC0415
 
         for path in self.paths:
-            columns = np.memmap(path, dtype=np.uint64, mode="r").reshape(self._width, -1)
+            columns = np.memmap(path, dtype=np.uint64, mode="r").reshape(self.width, -1)
             start = int(np.searchsorted(columns[0], np.uint64(low))) if low else 0
             end = int(np.searchsorted(columns[0], np.uint64(high))) if high < END else columns.shape[1]
             yield columns, start, end

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
-from typing import BinaryIO
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_stream, unreadable, within_limits
@@ -17,18 +14,12 @@ from corpusfmt.formats.oscar.metadata import MetadataScan
 from corpusfmt.formats.oscar.parts import OscarPart
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import TextScan
-from corpusfmt.io.keys import FEW_OF_A_SHARD, FewKeys, KeyWriter
+from corpusfmt.io.keys import KeyWriter
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, DigestReader, StreamFault
 from corpusfmt.model import Coverage, Fault, Location, Problem
 from corpusfmt.rules import Judge
-
-
-class FewRecords(FewKeys, frozen=True):
-    """The keys of a small shard, which are its record ids, and the hashes of the headers of all rows up to the last."""
-
-    headers: bytes
 
 
 class Source:
@@ -94,19 +85,21 @@ class Source:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one part; data for comparison with other parts goes to `options.scratch`, that of a small one is returned."""
     part: OscarPart = shard.payload
-    records = _Records(shard, part, options)
+    records = None
+    if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
+        # Of each record id, the hash of all headers is noted.
+        records = KeyWriter(record_folder(options.scratch, part), shard.index, noted=True)
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
         _check_listed_file(shard, part, judge)
     else:
         with within_limits(judge, shard.name), ExitStack() as closing:
-            closing.callback(records.close)
             _check(shard, part, options, judge, records, closing)
-    return ShardResult(judge.tally, judge.coverage, records.few)
+    return ShardResult(judge.tally, judge.coverage, records.finish() if records is not None else None)
 
 
 def _check(
-    shard: Shard, part: OscarPart, options: CheckOptions, judge: Judge, records: _Records, closing: ExitStack
+    shard: Shard, part: OscarPart, options: CheckOptions, judge: Judge, records: KeyWriter | None, closing: ExitStack
 ) -> None:
     sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
     keys = _line_keys(shard, part, options)
@@ -116,7 +109,11 @@ def _check(
         _path(shard, "text"), part.version, judge, options.max_line_bytes, keys, keeps_documents=len(sources) > 1
     )
     metadata = MetadataScan(
-        _path(shard, "metadata"), part.language, judge, options.max_line_bytes, records.take if records.active else None
+        _path(shard, "metadata"),
+        part.language,
+        judge,
+        options.max_line_bytes,
+        None if records is None else records.extend,
     )
     alignment = Alignment(metadata.rows, text.documents, text.odd_lines, _path(shard, "metadata"))
     _read_in_step(sources, text, metadata, alignment)
@@ -227,55 +224,3 @@ def line_folder(scratch: Path, part: OscarPart) -> Path:
 def record_folder(scratch: Path, part: OscarPart) -> Path:
     """Return the folder for the hashes of a release's record ids."""
     return scratch / "records" / str(part.release_index)
-
-
-def fingerprint_file(scratch: Path, part: OscarPart, shard: int) -> Path:
-    """Return the file with a hash of all headers for each line of a shard's metadata, 8 bytes each."""
-    return record_folder(scratch, part) / f"{shard:09d}.headers"
-
-
-class _Records:
-    """Collects the record ids of a shard with the hashes of their headers, in files unless there are few."""
-
-    def __init__(self, shard: Shard, part: OscarPart, options: CheckOptions) -> None:
-        self._keys: KeyWriter | None = None
-        if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
-            self._keys = KeyWriter(record_folder(options.scratch, part), shard.index)
-            # Small shards, of which there may be very many, need no path.
-            self._place = partial(fingerprint_file, options.scratch, part, shard.index)
-        self._headers = bytearray()
-        self._file: BinaryIO | None = None
-        self._next_row = 0
-        #: The records of a small shard, which are not written, once this is closed.
-        self.few: FewRecords | None = None
-
-    @property
-    def active(self) -> bool:
-        return self._keys is not None
-
-    def take(self, ids: Sequence[int], headers: Sequence[int], first_row: int) -> None:
-        """Add hashes of consecutive rows; skipped rows have no record id."""
-        assert self._keys is not None
-        found = bytes(8 * (first_row - self._next_row)) + array("Q", headers).tobytes()
-        self._next_row = first_row + len(ids)
-        if self._file is None and self._next_row > FEW_OF_A_SHARD:
-            place = self._place()
-            place.parent.mkdir(parents=True, exist_ok=True)
-            self._file = place.open("wb")
-            self._file.write(self._headers)
-        if self._file is None:
-            self._headers += found
-        else:
-            self._file.write(found)
-        # Only now: an interrupt must leave no row without headers.
-        self._keys.extend(ids, first_row)
-
-    def close(self) -> None:
-        if self._keys is None:
-            return
-        if self._file is None:
-            if keys := self._keys.take_few():
-                self.few = FewRecords(keys.shard, keys.hashes, keys.rows, bytes(self._headers))
-        else:
-            self._file.close()
-        self._keys.close()

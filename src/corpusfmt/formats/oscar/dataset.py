@@ -6,9 +6,8 @@ anything is reported, so a collision never becomes a finding. Candidates come in
 
 from __future__ import annotations
 
-import mmap
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,10 +19,8 @@ from msgspec import Struct
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import (
     UNREAD,
-    FewRecords,
     Source,
     check,
-    fingerprint_file,
     line_folder,
     record_folder,
 )
@@ -33,7 +30,7 @@ from corpusfmt.formats.oscar.parts import OscarPart
 from corpusfmt.formats.oscar.records import Unread, read_record
 from corpusfmt.formats.oscar.ruleset import RULES, TEXT, Sightings
 from corpusfmt.formats.whole import MOST_KEYS, lines_at
-from corpusfmt.io.keys import KeyWriter, Place, repeated_in_batches, unmatched
+from corpusfmt.io.keys import FewKeys, Group, KeyWriter, Many, Place, repeated_in_batches, unmatched
 from corpusfmt.io.limits import UNLIMITED, LimitReached, limited
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Location, Problem, Tally
@@ -53,7 +50,7 @@ DUPLICATE_LINE = RULES.finding(
 )
 
 
-def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: CheckOptions) -> None:
+def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOptions) -> None:
     """Check the dataset: duplicate lines in each language, record ids in each release."""
     scratch = options.scratch
     shards = plan.shards
@@ -64,7 +61,6 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
             judge.coverage.gap(".", "OSC111", "no scratch folder to compare lines in")
         return
     _write_few(facts, shards, scratch)
-    few = {each.shard: each for each in facts}
     languages = []
     folders: dict[tuple[str, int], Path] = {}
     for shard in shards:
@@ -80,7 +76,7 @@ def finish(plan: Plan, facts: Sequence[FewRecords], judge: Judge, options: Check
         if kind == "lines":
             _judge_lines(folder, shards, judge, options)
         else:
-            _judge_records(folder, shards, languages, _Suspicious(scratch, shards, languages, few), judge, options)
+            _judge_records(folder, shards, languages, judge, options)
     _judge_variants(shards, scratch, judge, options)
 
 
@@ -103,13 +99,13 @@ def _judge_variants(shards: Sequence[Shard], scratch: Path, judge: Judge, option
             judge.report(NOT_IN_ORIGINAL, Problem(message, at, hint, count=counts[shard]))
 
 
-def _write_few(facts: Iterable[FewRecords], shards: Sequence[Shard], scratch: Path) -> None:
+def _write_few(facts: Iterable[FewKeys], shards: Sequence[Shard], scratch: Path) -> None:
     """Write the record ids of small shards next to those of others, all of a release at once."""
     writers: dict[int, KeyWriter] = {}
     for each in facts:
         part = shards[each.shard].payload
         if part.release_index not in writers:
-            writers[part.release_index] = KeyWriter(record_folder(scratch, part), each.shard)
+            writers[part.release_index] = KeyWriter(record_folder(scratch, part), each.shard, noted=True)
         writers[part.release_index].add_few(each)
     for writer in writers.values():
         writer.close()
@@ -176,12 +172,15 @@ def _judge_records(
     folder: Path,
     shards: Sequence[Shard],
     languages: Sequence[int],
-    suspicious: _Suspicious,
     judge: Judge,
     options: CheckOptions,
 ) -> None:
+    def are_suspicious(group: Group | Many) -> bool:
+        """Return whether records with equal ids are in the same language, or have different headers."""
+        return len({languages[shard] for shard, _ in group}) < len(group) or len(set(group.notes)) > 1
+
     twins = _Twins(languages)
-    for batch in repeated_in_batches(folder, suspicious):
+    for batch in repeated_in_batches(folder, are_suspicious, noted=True):
         if not batch.continues:
             twins.forget()
         for place, line, at in _again(batch.rows_by_shard(), shards, "metadata", options):
@@ -200,35 +199,6 @@ def _judge_records(
         message = f"the record id `{identity}` has another {names} than in {other}"
         hint = "keep the headers of a record the same in every language"
         judge.report(RECORD_ID, Problem(message, where, hint, count=count, minor=True))
-
-
-class _Suspicious:
-    """Tests whether places with equal record ids are suspicious: in the same language, or with different headers."""
-
-    def __init__(
-        self, scratch: Path, shards: Sequence[Shard], languages: Sequence[int], few: Mapping[int, FewRecords]
-    ) -> None:
-        self._scratch = scratch
-        self._shards = shards
-        self._languages = languages
-        self._few = few
-        self._fingerprints: dict[int, memoryview[int]] = {}
-
-    def __call__(self, group: Collection[Place]) -> bool:
-        languages = {self._languages[shard] for shard, _ in group}
-        if len(languages) < len(group):
-            return True
-        return len({self._fingerprint(shard, row) for shard, row in group}) > 1
-
-    def _fingerprint(self, shard: int, row: int) -> int:
-        if few := self._few.get(shard):
-            return memoryview(few.headers).cast("Q")[row]
-        if shard not in self._fingerprints:
-            path = fingerprint_file(self._scratch, self._shards[shard].payload, shard)
-            with path.open("rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._fingerprints[shard] = memoryview(mapped).cast("Q")
-        return self._fingerprints[shard][row]
 
 
 class _Record(Struct, frozen=True):

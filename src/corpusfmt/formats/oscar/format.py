@@ -20,7 +20,7 @@ from corpusfmt.formats.describing import (
     typed,
 )
 from corpusfmt.formats.general import broken_stream, too_long
-from corpusfmt.formats.oscar.check import FewRecords, check
+from corpusfmt.formats.oscar.check import check
 from corpusfmt.formats.oscar.dataset import finish
 from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
@@ -31,6 +31,7 @@ from corpusfmt.formats.oscar.records import Decoded, Record, header_fault, read_
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 from corpusfmt.formats.parts import EncodedRows
+from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
@@ -133,7 +134,7 @@ FORMAT = Format(
     check=check,
     reads_only_its_files=True,
     finish=finish,
-    facts=FewRecords,
+    facts=FewKeys,
     reader=Reader(
         read,
         texts,

@@ -38,8 +38,8 @@ from corpusfmt.io.text import pointer
 from corpusfmt.model import Json, Location, Problem
 from corpusfmt.rules import Judge
 
-# Takes the hashes of the record ids and headers of consecutive lines, and the number (from 0) of the first line.
-Collect = Callable[[Sequence[int], Sequence[int], int], None]
+# Takes the hashes of the record ids of consecutive lines, the number (from 0) of the first line, and the hashes of the headers.
+Collect = Callable[[Sequence[int], int, Sequence[int]], None]
 
 
 class MetadataScan:
@@ -102,11 +102,11 @@ class MetadataScan:
         if self._collect is None:
             return
         if None not in found.ids:
-            self._collect(cast("list[int]", found.ids), found.headers, line - 1)
+            self._collect(cast("list[int]", found.ids), line - 1, found.headers)
             return
         for row, (identity, headers) in enumerate(zip(found.ids, found.headers, strict=True), line - 1):
             if identity is not None:
-                self._collect([identity], [headers], row)
+                self._collect([identity], row, [headers])
 
     def _judge_run(self, run: Run) -> None:
         lines = range(run.line, run.line + run.count)
@@ -167,7 +167,7 @@ class MetadataScan:
             self._judge_languages(line, strings[LANGUAGES_HEADER])
         identity = strings.get("warc-record-id")
         if identity is not None and self._collect is not None:
-            self._collect([id_hash(identity)], [fingerprint(strings)], line - 1)
+            self._collect([id_hash(identity)], line - 1, [fingerprint(strings)])
         length = strings.get("content-length", "")
         return int(length) if is_length(length) else NO_LENGTH
 
