@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import gzip
 import io
@@ -11,6 +12,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from support import zstd
 
 from corpusfmt.io.loading import BLOCK_BYTES
@@ -501,3 +504,55 @@ def write(files: Files, root: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return root
+
+
+TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+#: Rows as most are published, by name, with the column whose type a defect changes.
+SHAPES: dict[str, tuple[dict[str, Any], str]] = {
+    "text": ({"text": "eins"}, "text"),
+    "text and label": ({"text": "eins", "label": 1}, "label"),
+    "web": ({"id": "a", "text": "eins", "url": "https://example.org/", "score": 0.5}, "score"),
+    "content": ({"content": "eins", "size": 4}, "size"),
+    "chat": ({"messages": TALK}, "messages"),
+    "sharegpt": ({"conversations": [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}]}, "conversations"),
+    "preference": ({"prompt": "p", "chosen": "a", "rejected": "b", "margin": 2.5}, "margin"),
+    "instruction": ({"instruction": "do", "input": "", "output": "done"}, "output"),
+    "translation": ({"translation": {"en": "hi", "fr": "salut"}}, "translation"),
+    "question": ({"question": "a?", "answer": "b", "votes": 3}, "votes"),
+    "sentence": ({"sentence": "good", "label": 0}, "label"),
+    "pair": ({"premise": "a", "hypothesis": "b", "label": True}, "label"),
+}
+
+
+def _written(rows: list[dict[str, Any]], kind: str) -> bytes:
+    if kind == "parquet":
+        sink = io.BytesIO()
+        pq.write_table(pa.Table.from_pylist(rows), sink)
+        return sink.getvalue()
+    if kind == "csv":
+        sink_of_text = io.StringIO()
+        writer = csv.writer(sink_of_text, lineterminator="\n")
+        writer.writerow(rows[0])
+        writer.writerows([json.dumps(x) if isinstance(x, dict | list) else x for x in row.values()] for row in rows)
+        return sink_of_text.getvalue().encode()
+    data = b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+    if kind == "jsonl":
+        return data
+    return gzip.compress(data) if kind == "jsonl.gz" else zstd.compress(data)
+
+
+def shapes() -> Iterator[tuple[str, Files]]:
+    """Yield 240 folders of two files: each shape, in each kind of file, without a defect and with three, in the second file."""
+    for shape, (row, column) in SHAPES.items():
+        rows = [row | ({"id": f"a{number}"} if "id" in row else {}) for number in range(4)]
+        value = row[column]
+        odd: Any = {"a": 1} if isinstance(value, str) else "neither"
+        for kind in ("jsonl", "jsonl.gz", "jsonl.zst", "parquet", "csv"):
+            second = {
+                "clean": _written(rows[2:], kind),
+                "type": _written([each | {column: odd} for each in rows[2:]], kind),
+                "column": _written([each | {"further": "x"} for each in rows[2:]], kind),
+                "cut": _written(rows[2:], kind)[:-12],
+            }
+            for defect, data in second.items():
+                yield f"{shape}, {kind}, {defect}", {f"data/a.{kind}": _written(rows[:2], kind), f"data/b.{kind}": data}

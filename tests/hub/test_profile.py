@@ -344,3 +344,19 @@ def test_texts_with_single_carriage_returns_pair_with_their_metadata(tmp_path: P
     assert '"metadata"' in card
     assert "several rows" not in card
     assert "HUB206" not in corpusfmt.validate(tmp_path / "out", profile="hub").by_rule
+
+
+@pytest.mark.parametrize(
+    ("files", "codes"),
+    [
+        ({"a.csv": b"q,label\na,1\n", "b.csv": b"q,label\nb,2\n"}, []),
+        ({"a.tsv.gz": gzip.compress(b"q\tlabel\na\t1\n")}, []),
+        ({"a.csv": b"q,label\na,1\n", "b.csv": b"q,label\nb,x\n"}, ["HUB202"]),
+        ({"a.csv": b"q,label\na,1\n", "b.csv": b"q,label,c\nb,1,2\n"}, ["HUB201"]),
+        ({"a.csv": b"q,label\na,1\nb,2,3\n"}, ["HUB202"]),
+    ],
+)
+def test_csv_is_loaded_by_pandas(files: dict[str, bytes], codes: list[str], tmp_path: Path) -> None:
+    report = corpusfmt.validate(write(files, tmp_path), profile="hub")
+    assert [code for code in report.by_rule if code.startswith("HUB")] == codes
+    assert (report.verdict.value == "valid") == (not codes)

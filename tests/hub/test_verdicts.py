@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
-from hub.folders import Files, folders, write
+from hub.folders import Files, folders, shapes, write
 from hub.load import shown
 from hub.loader import MEMORY, loaded, needs_datasets
 from hub.test_outputs import content, same
@@ -57,3 +57,27 @@ def test_verdicts_match_what_datasets_does() -> None:
     assert len(wrong) <= len(found) // 100, wrong
     table = [f"{name}\t{did.partition(' (')[0]}\t{', '.join([said, *codes])}" for name, did, said, codes in found]
     assert sorted(VERDICTS.read_text("utf-8").split("\n")[1:-1]) == sorted(table)
+
+
+def _is_unchanged(root: Path, answer: dict[str, Any]) -> bool:
+    """Return whether `datasets` loads a folder, and the rows are those of its files, unless these have no types."""
+    if "error" in answer:
+        return False
+    rows: list[Any] = [row for path in root.glob("data/*.parquet") for row in pq.read_table(path).to_pylist()]
+    rows += [json.loads(line) for path in root.glob("data/*.jsonl*") for line in content(path).split("\n")[:-1]]
+    found = [row for split in answer["configs"][""].values() for row in split]
+    return not rows or sorted(map(json.dumps, rows)) == sorted(map(json.dumps, found))
+
+
+@needs_datasets
+def test_a_shape_is_valid_if_datasets_loads_it() -> None:
+    cases = dict(shapes())
+    assert len(cases) == 240
+    with TemporaryDirectory(dir=MEMORY) as work:
+        roots = [write(files, Path(work) / str(number)) for number, files in enumerate(cases.values())]
+        loads = [_is_unchanged(root, answer) for root, answer in zip(roots, loaded(roots), strict=True)]
+        reports = [corpusfmt.validate(root, profile="hub") for root in roots]
+    found = [(name, does, report.verdict.value) for name, does, report in zip(cases, loads, reports, strict=True)]
+    assert not [each for each in found if each[1] and each[2] != "valid"]
+    wrong = [each for each in found if each[1] != (each[2] == "valid")]
+    assert len(wrong) <= len(found) // 100, wrong

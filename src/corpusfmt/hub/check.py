@@ -178,7 +178,7 @@ def _in(table: Table) -> str:
 def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:
     # One builder reads all configs: the one of the first.
     builder = builder_of(path for own in tables[0].splits.values() for path in own)
-    if builder in {"json", "parquet"}:
+    if builder in {"csv", "json", "parquet"}:
         _judge_columns(tables, builder, entries, judge, run)
     elif builder == "text" and any(table.by_paragraph for table in tables):
         _judge_paragraphs(tables, entries, judge, run)

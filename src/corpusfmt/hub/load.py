@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import datetime as dt
+import io
 import json
 import os
 import pickle
@@ -24,6 +25,7 @@ from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, Self
 
 import msgspec
@@ -111,8 +113,6 @@ class _Downloads:
     """Stands in for the download manager: all files are here."""
 
     def __init__(self) -> None:
-        from types import SimpleNamespace  # noqa: PLC0415
-
         self.download_config = SimpleNamespace()
 
     def download(self, files: Any) -> Any:
@@ -291,6 +291,28 @@ class _Lines:
         return line
 
 
+class _Decompressed(io.RawIOBase):
+    """The content of a file that may be compressed."""
+
+    def __init__(self, file: Any, path: str) -> None:
+        self._file = file
+        self._chunks = iter(Chunks(file, codec_of_name(path), path))
+        self._left = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        self._left = self._left or next(filter(None, self._chunks), b"")
+        size = min(len(buffer), len(self._left))
+        buffer[:size], self._left = self._left[:size], self._left[size:]
+        return size
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class _Loader:
     def __init__(self, files: Files, datasets: Any) -> None:
         self.files = files
@@ -307,7 +329,7 @@ class _Loader:
         self._table = import_module("datasets.table")
         module = import_module(f"datasets.packaged_modules.{files.builder}.{files.builder}")
         self._module: Any = module
-        self._kind = module.Json if files.builder == "json" else module.Parquet
+        self._kind = getattr(module, {"json": "Json", "parquet": "Parquet", "csv": "Csv"}[files.builder])
 
     def run(self) -> Loaded:
         loaded = self._loaded
@@ -320,14 +342,18 @@ class _Loader:
             message = f"`features` cannot be used: {_first_line(error)}"
             loaded.misfits.append(Misfit(CARD_MALFORMED.code, NAME, None, "", message))
             return loaded
-        own = {} if self.files.builder == "json" else {"batch_size": _PARQUET_ROWS}
+        own: dict[str, Any] = {"batch_size": _PARQUET_ROWS} if self.files.builder == "parquet" else {}
+        if self.files.builder == "csv":
+            own = {"sep": "\t"} if 2 * sum(".tsv" in path for path in self._entries) > len(self._entries) else {}
+            pandas = import_module("pandas")
+            self._module.pd = SimpleNamespace(**vars(pandas) | {"read_csv": self._read_csv})
         self._builder = self._kind(cache_dir=self.files.cache, features=features, **own)
         self._builder._cast_table = self._cast
         self._module.open = self._open  # instead of the one that a builder puts there, which opens URLs
         paths = {split: [entry.path for entry in entries] for split, entries in self.files.splits.items()}
         self._builder.config.data_files = paths
         is_inferred = self._attempt(lambda: self._builder._split_generators(_Downloads()))
-        loaded.first = self._path
+        loaded.first = self._path or next(iter(self._entries))
         if not is_inferred and self._builder.info.features is None:
             others = {path for each in paths.values() for path in each if path != self._path}
             loaded.gaps |= dict.fromkeys(sorted(others), f"the types of `{self._path}` are unknown")
@@ -377,9 +403,13 @@ class _Loader:
         if self.files.builder == "json":
             tables = self._builder._generate_tables(paths, [[path] for path in paths], paths)
         else:
-            tables = self._builder._generate_tables(paths, [None] * len(paths))
+            groups = [[path] if self.files.builder == "csv" else None for path in paths]
+            tables = self._builder._generate_tables(paths, groups)
         for _, table in tables:
             self._take(table)
+
+    def _read_csv(self, file: str, **options: Any) -> Any:
+        return import_module("pandas").read_csv(io.BufferedReader(_Decompressed(self._open(file), file)), **options)
 
     def _open(self, file: str, mode: str = "r", **_: Any) -> Any:
         entry = self._entries[file]
@@ -388,8 +418,9 @@ class _Loader:
             if mode != "rb":  # as one document, which lines are not
                 raise ValueError("the file is not one JSON document")
             return _Lines(self, entry)
-        with entry.open() as checked:
-            ParquetTable(checked, file)
+        if self.files.builder == "parquet":
+            with entry.open() as checked:
+                ParquetTable(checked, file)
         return entry.open()
 
     def _note(
@@ -408,7 +439,11 @@ class _Loader:
 
     def _cast(self, table: Any, **options: Any) -> Any:
         self._before = table
+        info = self._builder.info
         try:
+            if self.files.builder == "csv" and self.files.features is None:  # cast where it is written
+                info.features = info.features or self._datasets.Features.from_arrow_schema(table.schema)
+                return self._table.table_cast(table, info.features.arrow_schema)
             return self._kind._cast_table(self._builder, table, **options)
         except (MemoryError, RecursionError):
             raise
