@@ -353,6 +353,8 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
             fmt, detection = detect(entry)
         except (UsageError, BadInput):  # the latter for links, which a survey leaves out with a note
             return None, ""
+        if detection.is_table:  # described by its content
+            return None, ""
         version = detection.version
     if fmt.descriptions is not None and entry.kind == "file":
         return fmt, version

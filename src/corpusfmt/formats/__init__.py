@@ -178,10 +178,11 @@ class ShardResult(Struct):
 
 
 class Detection(Struct, frozen=True):
-    """A format's claim on a path: its version, and the evidence."""
+    """A format's claim on a path: its version, the evidence, and whether its rows have no text."""
 
     version: str
     evidence: str
+    is_table: bool = False
 
 
 class Rejected(Struct, frozen=True):

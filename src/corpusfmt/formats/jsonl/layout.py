@@ -107,9 +107,9 @@ def detect(entry: Entry) -> Detection | None:
     if not rows or (columns.is_table and _is_described(entry)):
         return _damaged([first])
     if columns.name:
-        return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})")
+        return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})", columns.is_table)
     if columns.is_table:
-        return Detection(VERSION, f"rows without a text, as in `{main.path}`")
+        return Detection(VERSION, f"rows without a text, as in `{main.path}`", is_table=True)
     note = "; Dolma needs `source`, too" if "id" in rows[0] and "source" not in rows[0] else ""
     return Detection(VERSION, f"rows with {columns.fields.text}, as in `{main.path}`{note}")
 
