@@ -3,12 +3,13 @@ PYTHON ?= python3
 VENV ?= .venv
 DEMO ?= demo
 DIST ?= dist
+PYTHONS ?= $(PYTHON)
 BIN = $(VENV)/bin
 
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom size wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -330,7 +331,16 @@ lock: $(VENV)/.releases
 
 ## Write CycloneDX bills of materials of an installation, without and with `[build]`.
 sbom: $(VENV)/.releases
-	$(BIN)/python locks/make_sbom.py $(DIST)
+	$(BIN)/python -m publishing.sbom $(DIST)
+
+## Write all that is published to `dist`: sdist, a wheel for each platform and a pure one, bills of materials, statement, digests.
+release: $(VENV)/.releases
+	$(BIN)/python -m publishing.build $(DIST)
+	$(BIN)/python -m publishing.check $(DIST) $(TAG)
+
+## Install the wheels of `make release` for this machine on other Pythons: PYTHONS="python3.12 python3.14".
+try-release: $(VENV)/.releases
+	$(BIN)/python -m publishing.smoke $(DIST) $(PYTHONS)
 
 wheel: $(VENV)/.releases
 	rm -rf $(DIST)
@@ -338,7 +348,7 @@ wheel: $(VENV)/.releases
 
 ## Check the packages in `dist`; with TAG=v1.2.3 also that they belong to this release.
 check-dist: $(VENV)/.releases
-	$(BIN)/python locks/check_dist.py $(DIST) $(TAG)
+	$(BIN)/python -m publishing.check $(DIST) $(TAG)
 
 clean:
 	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

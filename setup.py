@@ -1,8 +1,10 @@
 """The parts of the build that are not declarative: folders shipped in the package, optional extensions, links of the README."""
 
+import os
 import re
 import shutil
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -21,10 +23,13 @@ def readme_elsewhere() -> str:
     return re.sub(r"(\]\()(?!https?:|#)", rf"\1{_REPOSITORY}", text)
 
 
+KERNELS = ("formats", "formats.croissant", "io", "langid", "pipeline")
+EXACT = ("-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden")
+
 # The kernels read strangers' bytes. What a compiler does not know, like control flow protection elsewhere than on x86, is left out.
 # Together they add at most 2.4 % of instructions to a kernel; -D_GLIBCXX_ASSERTIONS would multiply them: only fuzzing has it.
-_HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-fcf-protection")
-_HARDENED_LINK = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,separate-code")
+HARDENED = ("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=3", "-fcf-protection")
+HARDENED_LINK = ("-Wl,-z,relro", "-Wl,-z,now", "-Wl,-z,separate-code")
 
 
 class BuildWithData(build_py):
@@ -65,18 +70,17 @@ class BuildNative(build_ext):
 
     def build_extensions(self) -> None:
         self.missing: list[str] = []
-        hardening = [] if self.compiler.compiler_type == "msvc" else [each for each in _HARDENED if self.takes(each)]
+        hardening = [] if self.compiler.compiler_type == "msvc" else [each for each in HARDENED if self.takes(each)]
         for extension in self.extensions:
             if self.compiler.compiler_type == "msvc":
                 extension.extra_compile_args = ["/std:c++17", "/O2", "/EHsc", "/fp:precise"]
             else:
-                extension.extra_compile_args = ["-std=c++17", "-O2", "-g0", "-ffp-contract=off", "-fvisibility=hidden"]
-                extension.extra_compile_args += hardening
+                extension.extra_compile_args = [*EXACT, *hardening]
                 if sys.platform == "linux":  # GCC; Clang, on other systems, vectorises by default
                     extension.extra_compile_args += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
                     # Inlined copies make the file larger, not faster.
                     extension.extra_compile_args += ["-fno-inline-functions"]
-                    extension.extra_link_args = ["-Wl,-s", *_HARDENED_LINK]
+                    extension.extra_link_args = ["-Wl,-s", *HARDENED_LINK]
         super().build_extensions()
         if self.missing:
             names = ", ".join(self.missing)
@@ -85,20 +89,29 @@ class BuildNative(build_ext):
             )
 
 
-setup(
-    long_description=readme_elsewhere(),
-    long_description_content_type="text/markdown",
-    cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
-    ext_modules=[
+def main() -> None:
+    # A free-threaded Python has no limited API: its wheel is for one version.
+    limited = not sysconfig.get_config_var("Py_GIL_DISABLED")
+    kernels = [
         Extension(
             f"corpusfmt.{package}._native",
             [f"src/corpusfmt/{package.replace('.', '/')}/_native.cpp"],
             depends=sorted(map(str, Path("src/corpusfmt").rglob("*.hpp"))),
-            define_macros=[("Py_LIMITED_API", "0x030B0000")],
-            py_limited_api=True,
+            define_macros=[("Py_LIMITED_API", "0x030B0000")] if limited else [],
+            py_limited_api=limited,
             optional=True,
         )
-        for package in ("formats", "formats.croissant", "io", "langid", "pipeline")
-    ],
-    options={"bdist_wheel": {"py_limited_api": "cp311"}},
-)
+        for package in KERNELS
+    ]
+    pure = bool(os.environ.get("CORPUSFMT_PURE"))
+    setup(
+        long_description=readme_elsewhere(),
+        long_description_content_type="text/markdown",
+        cmdclass={"build_ext": BuildNative, "build_py": BuildWithData},
+        ext_modules=[] if pure else kernels,
+        options={"bdist_wheel": {"py_limited_api": "cp311"}} if limited and not pure else {},
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -76,7 +76,12 @@ PyObject* guarded(PyObject* self, PyObject* arguments) try {
     return PyErr_NoMemory();
 }
 
-inline PyModuleDef_Slot kNoSlots[] = {{0, nullptr}};
+#ifdef Py_GIL_DISABLED  // kernels share nothing that they change
+inline const PyModuleDef_Slot kThreads = {Py_mod_gil, Py_MOD_GIL_NOT_USED};
+#else
+inline const PyModuleDef_Slot kThreads = {0, nullptr};
+#endif
+inline PyModuleDef_Slot kNoSlots[] = {kThreads, {0, nullptr}};
 
 // The definition of a kernel: a module named `_native`.
 inline PyModuleDef kernel_of(const char* doc, PyMethodDef* methods, PyModuleDef_Slot* slots = kNoSlots) {

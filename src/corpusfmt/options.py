@@ -23,8 +23,6 @@ else:  # msgspec reads no union of a text and a class that it does not know
 
 #: The section of the help with limits.
 BOUNDS = "Bounds"
-#: The section with names of fields.
-FIELDS = "Fields of rows"
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -212,31 +210,25 @@ class RowFields(Struct, frozen=True, kw_only=True):
 
     text_field: Annotated[
         str | None,
-        Option(
-            "JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
-            panel=FIELDS,
-        ),
+        Option("JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content)."),
     ] = None
     id_field: Annotated[
         str | None,
         Option(
             "JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
-            "else ids are generated).",
-            panel=FIELDS,
+            "else ids are generated)."
         ),
     ] = None
-    url_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.", panel=FIELDS)
-    ] = None
+    url_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.")] = (
+        None
+    )
     date_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.", panel=FIELDS)
+        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.")
     ] = None
     language_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.", panel=FIELDS)
+        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.")
     ] = None
-    source_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.", panel=FIELDS)
-    ] = None
+    source_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.")] = None
 
 
 class Rows(RowFields, frozen=True, kw_only=True):
@@ -247,6 +239,5 @@ class Rows(RowFields, frozen=True, kw_only=True):
         Option(
             "JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
             metavar="NAME|FILE",
-            panel=FIELDS,
         ),
     ] = None

@@ -81,12 +81,7 @@ Reports = Annotated[
     typer.Option("--report", metavar="FORMAT=PATH", help="Write another report; repeatable. `-` is standard output."),
 ]
 Paths = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="[PATH]...",
-        help="Corpora or descriptions; `-` reads standard input (default: `paths` of the settings, or `.`).",
-        show_default=False,
-    ),
+    list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` reads standard input.")
 ]
 CacheOption = Annotated[
     bool | None,
@@ -100,7 +95,6 @@ OutputFormat = Annotated[
     str,
     typer.Option(
         help="full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.",
-        show_default=False,
     ),
 ]
 MaxFindings = Annotated[

@@ -379,7 +379,7 @@ PyObject* survey(PyObject*, PyObject* arguments) {
     found.keeps_documents = keeps;
     const std::string_view text(data, static_cast<size_t>(size));
     found.take_characters(text, [&](std::string_view stretch) {
-        static std::array<std::string, 1 << 13> settled;  // the same stretches recur
+        thread_local std::array<std::string, 1 << 13> settled;  // the same stretches recur
         std::string& recent = settled[std::hash<std::string_view>()(stretch) % settled.size()];
         if (recent == stretch) return true;
         const Owned piece(PyErr_Occurred() ? nullptr : as_bytes(stretch));

@@ -132,7 +132,7 @@ int execute_module(PyObject* module) {
     return type ? PyModule_AddType(module, reinterpret_cast<PyTypeObject*>(type.get())) : -1;
 }
 
-PyModuleDef_Slot kModuleSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, {0, nullptr}};
+PyModuleDef_Slot kModuleSlots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute_module)}, kThreads, {0, nullptr}};
 
 PyModuleDef kModule = kernel_of("fastText classifiers, fast.", nullptr, kModuleSlots);
 

@@ -6,8 +6,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-LOCKS = Path(__file__).parent
-PROJECT = LOCKS.parent
+PROJECT = Path(__file__).parents[1]
+LOCKS = PROJECT / "locks"
 WRITTEN = {"run": "corpusfmt.cdx.json", "build": "corpusfmt-build.cdx.json"}
 
 
