@@ -23,6 +23,8 @@ else:  # msgspec reads no union of a text and a class that it does not know
 
 #: The section of the help with limits.
 BOUNDS = "Bounds"
+#: The section with names of fields.
+FIELDS = "Fields of rows"
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -210,25 +212,31 @@ class RowFields(Struct, frozen=True, kw_only=True):
 
     text_field: Annotated[
         str | None,
-        Option("JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content)."),
+        Option(
+            "JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
+            panel=FIELDS,
+        ),
     ] = None
     id_field: Annotated[
         str | None,
         Option(
             "JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
-            "else ids are generated)."
+            "else ids are generated).",
+            panel=FIELDS,
         ),
     ] = None
-    url_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.")] = (
-        None
-    )
+    url_field: Annotated[
+        str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.", panel=FIELDS)
+    ] = None
     date_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.")
+        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.", panel=FIELDS)
     ] = None
     language_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.")
+        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.", panel=FIELDS)
     ] = None
-    source_field: Annotated[str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.")] = None
+    source_field: Annotated[
+        str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.", panel=FIELDS)
+    ] = None
 
 
 class Rows(RowFields, frozen=True, kw_only=True):
@@ -239,5 +247,6 @@ class Rows(RowFields, frozen=True, kw_only=True):
         Option(
             "JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
             metavar="NAME|FILE",
+            panel=FIELDS,
         ),
     ] = None

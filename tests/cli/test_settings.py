@@ -98,7 +98,7 @@ def test_a_fault_in_found_settings_is_an_error_of_one_line(project: Path) -> Non
     assert ended.returncode == 2
     said = ended.stderr.decode().split("\n")
     assert said[0] == "settings: pyproject.toml"
-    assert said[1].endswith("pyproject.toml: Object contains unknown field `ignored` (did you mean `ignore`?)")
+    assert said[1].endswith("pyproject.toml: unknown field `ignored` (did you mean `ignore`?)")
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file to another user")
@@ -143,6 +143,9 @@ def test_settings_of_others_that_may_not_be_read_do_not_count(project: Path, mon
         "max-expansion = 1000\nmax-total-bytes = '20GB'\ntimeout = 3600\nmap = { a = 'b' }",
         "[[rule]]\nrules = ['CRO429']\nseverity = 'ignore'\nreason = 'known'\npaths = ['*']",
         "[describe]\nname = 'x'\ncreator = ['y']\ndate-published = '2024-01-31'\nin-language = ['de']",
+        "paths = ['a']\nformat = 'jsonl'\ncolumns = 'c4'\ntext-field = 'body'\ndata = true\nbaseline = 'b.json'\noutput-format = 'json'",
+        "[[rule]]\nrules = ['CRO429']\nseverity = 'ignore'\nreason = 'known'\nuntil = '2999-01-31'",
+        "paths = 'a'",
         "profil = 'strict'",
         "profile = 3",
         "profile = [3]",
@@ -178,4 +181,36 @@ def test_the_schema_is_that_of_the_type_and_explains_each_key() -> None:
 def test_an_unknown_key_is_answered_with_one_like_it(project: Path) -> None:
     (project / "corpusfmt.toml").write_text("[[rule]]\nrule = ['CRO429']\n", "utf-8")
     said = run_cli("validate", "data", cwd=project).stderr.decode()
-    assert "unknown field `rule` - at `$.rule[0]` (did you mean `rules`?)" in said
+    assert "unknown field `rule` in `rule[0]` (did you mean `rules`?)" in said
+
+
+def test_a_folder_of_an_own_layout_needs_no_arguments(project: Path) -> None:
+    folder = project / "own"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "a.jsonl").write_bytes(b'{"doc": "1", "body": "x"}\n')
+    settings = "paths = ['data']\nformat = 'jsonl'\ntext-field = 'body'\nid-field = 'doc'\noutput-format = 'concise'\n"
+    (folder / "corpusfmt.toml").write_text(settings, "utf-8")
+    for here in (folder, folder / "data"):
+        done = run_cli("validate", cwd=here)
+        assert (done.returncode, done.stdout) == (0, b"VALID: 0 errors, 0 warnings\n"), done.stderr
+    (folder / "corpusfmt.toml").write_text(f"{settings}baseline = 'known.json'\n", "utf-8")
+    assert b"baseline not used, since other files would be read" in run_cli("validate", cwd=folder).stderr
+
+
+@pytest.mark.parametrize(("until", "status"), [("2999-01-31", 0), ("2020-01-31", 1)])
+def test_an_entry_counts_until_its_last_day(until: str, status: int, project: Path) -> None:
+    (project / "rows").mkdir()
+    (project / "rows" / "a.jsonl").write_bytes(b'{"id": "1", "text": "x"}\n{"id": "2"}\n')
+    (project / "corpusfmt.toml").write_text(
+        f"format = 'jsonl'\n[[rule]]\nrules = ['JSL301']\nseverity = 'ignore'\nreason = 'known'\nuntil = {until}\n",
+        "utf-8",
+    )
+    done = run_cli("validate", "rows", cwd=project)
+    assert done.returncode == status
+    assert (f"ended on {until}: remove it, or move `until`" in done.stderr.decode()) == bool(status)
+
+
+def test_without_settings_the_working_folder_is_validated(project: Path) -> None:
+    (project / "empty").mkdir()
+    alone, named = (run_cli("validate", *paths, cwd=project / "empty") for paths in ([], ["."]))
+    assert (alone.returncode, alone.stderr) == (named.returncode, named.stderr)

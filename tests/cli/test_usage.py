@@ -43,10 +43,10 @@ def test_a_long_setting_is_not_repeated_whole(settings: str, message: str, tmp_p
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        (b"\nprofil = 'strict'", "configuration {}: Object contains unknown field `profil`"),
-        (b"timeout = 'long'", "configuration {}: Expected `float | null`, got `str` - at `$.timeout`"),
+        (b"\nprofil = 'strict'", "configuration {}: unknown field `profil`"),
+        (b"timeout = 'long'", "configuration {}: `timeout` is a text, expected a number"),
         (b"select = ['\xff']", "configuration {}: 'utf-8' codec can't decode byte 0xff in position 11"),
-        (b"\n" + b".".join([b"a"] * 16) + b" = 1", "configuration {}: Object contains unknown field `a`"),
+        (b"\n" + b".".join([b"a"] * 16) + b" = 1", "configuration {}: unknown field `a`"),
         (
             b"\n" + b".".join([b"a"] * 17) + b" = 1",
             "configuration {}: the key on line 2 has more than 16 parts, more than any setting",
@@ -171,9 +171,9 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["validat", "."], "Error: No such command 'validat'. Did you mean 'validate'?"),
-        (["validate", ".", "--profil", "strict"], "Error: No such option: --profil (did you mean `--profile`?)"),
-        (["--versoin"], "Error: No such option: --versoin (did you mean `--version`?)"),
+        (["validat", "."], "error: no such command 'validat'. Did you mean 'validate'?"),
+        (["validate", ".", "--profil", "strict"], "error: no such option: --profil (did you mean `--profile`?)"),
+        (["--versoin"], "error: no such option: --versoin (did you mean `--version`?)"),
         (["validate", ".", "--profile", "strickt"], "error: unknown profile 'strickt' (did you mean `strict`?); "),
         (["validate", ".", "--format", "osca"], "error: unknown format 'osca' (did you mean `oscar`?); "),
         (["rule", "short-sentnce"], "error: unknown rule 'short-sentnce' (did you mean `short-sentence`?); "),
@@ -184,4 +184,4 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
 def test_a_name_that_is_misspelt_is_answered_with_one_like_it(arguments: list[str], said: str, tmp_path: Path) -> None:
     done = run_cli(*arguments, cwd=tmp_path)
     assert done.returncode == 2
-    assert done.stderr.decode().splitlines()[-1].startswith(said)
+    assert said in done.stderr.decode()

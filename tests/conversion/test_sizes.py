@@ -135,7 +135,7 @@ def test_names_stay_within_the_target_however_the_source_is_named(tmp_path: Path
     write_rows(tmp_path / "dolma/documents/a\nb/0.jsonl.gz", [row])
     write_rows(tmp_path / "dolma/attributes/pii/a\nb/0.jsonl.gz", [beside(row)])
     corpusfmt.convert(tmp_path / "dolma/attributes", tmp_path / "out", to="dolma", format="dolma")
-    assert data_files(tmp_path / "out").keys() == {"documents/a\nb/0.jsonl.gz", "attributes/pii/a\nb/0.jsonl.gz"}
+    assert data_files(tmp_path / "out").keys() == {"documents/a%0Ab/0.jsonl.gz", "attributes/pii/a%0Ab/0.jsonl.gz"}
 
 
 @pytest.mark.parametrize("end", ["", "\n"])

@@ -82,6 +82,7 @@ SAFE: list[tuple[str, Json, Json]] = [
      {"/rai:useCases": DELETE, "/rai:dataUsecases": DELETE, "/rai:dataUseCases": ["A: x.", "B: y."]}),
     ("CRO117", {"/rai:useCases": ["A: x.", "B: y."], "/rai:dataUseCases": "B: y."},
      {"/rai:useCases": DELETE, "/rai:dataUseCases": ["B: y.", "A: x."]}),
+    ("CRO117", {"/rai:useCases": "A: x.", "/rai:dataUseCases": "A: x."}, {"/rai:useCases": DELETE}),
     ("CRO119", {"/@context": without(CONTEXT, "column", "key")}, {"/@context/column": "cr:column", "/@context/key": "cr:key"}),
     ("CRO121", {f"{IMAGES}/@id": 7, f"{IMAGES}/field": []}, {f"{IMAGES}/@id": "7"}),
     ("CRO123", {f"{IMAGES}/@id": DELETE}, {f"{IMAGES}/@id": "images"}),

@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.commands import Command, GroupedCommand, PrintingCommand, louder
-from corpusfmt.cli.console import Colour, print_version, set_colour
+from corpusfmt.cli.commands import Command, Group, PrintingCommand, louder
+from corpusfmt.cli.console import Colour, print_version, set_colour, warn
 from corpusfmt.cli.options import declared
 from corpusfmt.wording import clipped_message, plain
 
@@ -26,7 +26,7 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "show": ("show", PrintingCommand),
     "stats": ("stats", PrintingCommand),
     "datasheet": ("datasheet", Command),
-    "build": ("build", GroupedCommand),
+    "build": ("build", Command),
     "plan": ("plan", PrintingCommand),
     "gate": ("gate", Command),
     "seal": ("seal", Command),
@@ -66,6 +66,7 @@ def application(named: str | None = None) -> typer.Typer:
     """Return the application with all commands, or with the named one only, if it exists: that is much faster."""
     app = typer.Typer(
         name="corpusfmt",
+        cls=Group,
         callback=_options,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
@@ -98,9 +99,12 @@ def parse_and_run(arguments: list[str]) -> Any:
 
 def _explain(error: Any) -> None:
     """Print the parser's error, escaped: arguments may be file names chosen by strangers."""
-    if error.ctx is None or error.message != error.ctx.get_help():
-        error.message = plain(clipped_message(error.message))
+    if error.ctx is not None and error.message == error.ctx.get_help():
+        error.show()
+        return
+    message = error.format_message() if not getattr(error, "possibilities", None) else error.message
     if alike := getattr(error, "possibilities", None):
-        error.message += f" (did you mean `{alike[0]}`?)"
-        error.possibilities = None
-    error.show()
+        message += f" (did you mean `{alike[0]}`?)"
+    warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:])).rstrip('.')}")
+    if error.ctx is not None:
+        warn(f"  help: `{error.ctx.command_path} --help` lists what there is")

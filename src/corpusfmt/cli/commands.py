@@ -17,6 +17,42 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from corpusfmt.cli.console import Colour, Loudness, detail, set_colour, set_loudness
 from corpusfmt.model import UsageError
+from corpusfmt.options import BOUNDS, FIELDS
+
+#: The commands by what they are for.
+GROUPS = {
+    "Check": ("validate", "fix", "compare", "rule"),
+    "Convert": ("convert", "formats", "detect"),
+    "Describe": ("describe", "records", "stats", "datasheet", "show"),
+    "Build": ("build", "plan", "recipe"),
+    "Release": ("gate", "seal", "verify", "report"),
+    "Tools": ("lsp", "mcp", "doctor"),
+}
+EXAMPLES = {
+    "validate": "oscar --profile strict",
+    "fix": "croissant.json --diff",
+    "compare": "v1 v2 --report html=changes.html",
+    "rule": "CRO119",
+    "convert": "oscar dolma --to dolma",
+    "detect": "corpus",
+    "describe": "corpus -o corpus/croissant.json",
+    "records": "croissant.json --record-set documents -n 3",
+    "stats": "corpus --report json=stats.json",
+    "datasheet": "corpus -o datasheet.html",
+    "show": "corpus --random -n 3",
+    "build": "wet -o corpus",
+    "plan": "--inputs 90000 --mean-size 150MB",
+    "recipe": "oscar-1.1",
+    "gate": "release.toml",
+    "seal": "corpus --attest",
+    "verify": "corpus",
+    "report merge": "*.part",
+    "report render": "run.json --output-format html",
+    "report compare": "old.json new.json --fail-on-new",
+}
+_SITE = "https://corpusfmt.github.io/latest"
+# Sections of the help that few need.
+_RARE = (FIELDS, BOUNDS, "Shards")
 
 # Keys of what is kept in the context of a command.
 _OUTPUT, _LOUDNESS = "corpusfmt.output", "corpusfmt.loudness"
@@ -47,6 +83,26 @@ class Command(TyperCommand):
         """Return the options that are the same for all commands of this kind."""
         return _options_everywhere()
 
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Print options by section; those that few need only for `--help --all`."""
+        sections = sections_of(self, ctx)
+        hidden = [] if "--all" in sys.argv else [name for name in sections if name in _RARE]
+        for name, records in sections.items():
+            if name not in hidden:
+                with formatter.section(name):
+                    formatter.write_dl(records)
+        if hidden:
+            formatter.write_paragraph()
+            formatter.write_text(f"More with --help --all: {', '.join(hidden).lower()}.")
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Print an example and where to read more."""
+        words = ctx.command_path.split()[1:]
+        formatter.write_paragraph()
+        if words and (example := EXAMPLES.get(" ".join(words))):
+            formatter.write_text(f"Example: corpusfmt {' '.join(words)} {example}")
+        formatter.write_text(f"{_SITE}/commands/{'-'.join(words)}/")
+
     def invoke(self, ctx: Any) -> Any:
         began = time.monotonic()
         if outputs := _outputs(ctx):
@@ -61,6 +117,15 @@ class Command(TyperCommand):
 
 class Group(TyperGroup):
     """Commands under a name, between which and theirs -q, -v and --color may be written, too."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Print the commands by what they are for, with whole summaries."""
+        for title, group in (GROUPS if ctx.parent is None else {"Commands": self.list_commands(ctx)}).items():
+            known = [(name, self.get_command(ctx, name)) for name in group]
+            records = [(name, command.get_short_help_str(limit=1_000)) for name, command in known if command]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
 
     def get_params(self, ctx: Any) -> list[Any]:
         *own, last = super().get_params(ctx)
@@ -143,7 +208,13 @@ def _options_everywhere(*, hidden: bool = False) -> list[TyperOption]:
         _option("quiet", "-q", "--quiet", help=quiet, is_flag=True, callback=louder, hidden=hidden),
         _option("verbose", "-v", "--verbose", help=verbose, is_flag=True, callback=louder, hidden=hidden),
         _option("color", "--color", hidden=True, callback=_coloured),
+        _option("all", "--all", hidden=True, is_flag=True, callback=_alone),
     ]
+
+
+def _alone(_context: Any, _parameter: Any, wanted: bool) -> None:
+    if wanted:
+        raise typer.BadParameter("--all is for --help: add it, or remove --all")
 
 
 def _option(name: str, *flags: str, **settings: Any) -> TyperOption:
@@ -185,12 +256,3 @@ def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
             sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
     first = [name for name in ("Arguments", "Options") if name in sections]
     return {name: sections[name] for name in dict.fromkeys([*first, *sections])}
-
-
-class GroupedCommand(Command):
-    """Prints options under the name of their `rich_help_panel`; options without a panel come first."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        for name, records in sections_of(self, ctx).items():
-            with formatter.section(name):
-                formatter.write_dl(records)

@@ -72,7 +72,8 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
             say(f"  source `{name}`: {plural(count, 'document')}")
         for name, language in report.results["languages"].items():
             folder = f"`{language['label']}`" if language["label"] else "none, such documents are rejected"
-            say(f"  language `{name}`: {plural(language['documents'], 'document')}; label {folder}")
+            shown = f"language `{name}`" if name else "unknown language"
+            say(f"  {shown}: {plural(language['documents'], 'document')}; label {folder}")
         return 0
     if "files" not in report.results:
         say_done(report, shard)

@@ -174,11 +174,24 @@ def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
     name = os.path.relpath(found)
     mention(f"settings: {name}")
     settings, unused = opens_no_more(load_config(found), name)
+    for table in settings.rule:
+        if table.is_over:
+            warn(f"{name}: the entry for {', '.join(table.rules)} ended on {table.until}: remove it, or move `until`")
     if unused:
         warn(
             f"{name}: {' and '.join(unused)} not used, since other files would be read: to use it, add --config {name}"
         )
     return settings
+
+
+def paths_of(config: str | None, paths: Sequence[str]) -> list[str]:
+    """Return the paths to validate: those that are given, else those of the settings, else the working folder."""
+    from corpusfmt.engine.config import find_config, load_config
+
+    if paths:
+        return list(paths)
+    found = find_config(()) if config is None else config
+    return list(load_config(found).paths if found not in {None, NO_SETTINGS} else ()) or ["."]
 
 
 def with_settings(settings: Config, given: Mapping[str, Any]) -> dict[str, Any]:

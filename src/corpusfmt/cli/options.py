@@ -81,7 +81,12 @@ Reports = Annotated[
     typer.Option("--report", metavar="FORMAT=PATH", help="Write another report; repeatable. `-` is standard output."),
 ]
 Paths = Annotated[
-    list[str], typer.Argument(metavar="PATH...", help="Corpora or descriptions; `-` reads standard input.")
+    list[str],
+    typer.Argument(
+        metavar="[PATH]...",
+        help="Corpora or descriptions; `-` reads standard input (default: `paths` of the settings, or `.`).",
+        show_default=False,
+    ),
 ]
 CacheOption = Annotated[
     bool | None,
@@ -95,6 +100,7 @@ OutputFormat = Annotated[
     str,
     typer.Option(
         help="full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.",
+        show_default=False,
     ),
 ]
 MaxFindings = Annotated[

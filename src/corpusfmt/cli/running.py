@@ -53,7 +53,7 @@ def _are_paths_to_validate(arguments: list[str]) -> bool:
 
     On Windows, typer expands patterns.
     """
-    if arguments[:1] != ["validate"] or len(arguments) == 1 or os.name == "nt":
+    if arguments[:1] != ["validate"] or os.name == "nt":
         return False
     return not any(each.startswith("-") for each in arguments)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, is_verbose, summarise
-from corpusfmt.cli.inputs import limits_of, settings_of, with_settings
+from corpusfmt.cli.inputs import limits_of, paths_of, settings_of, with_settings
 from corpusfmt.cli.outcome import UNFINISHED, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.engine.sharing import WHOLE, Asked, Whole, profiles_of
@@ -42,11 +42,10 @@ _PART = "part"
 
 @guarded
 def command(
-    paths: options.Paths,
+    paths: options.Paths = [],  # noqa: B006 - nothing mutates it
     given: Annotated[Mapping[str, Any], Asked] = {},
     config: options.ConfigFile = None,
     cache: options.CacheOption = None,
-    output_format: options.OutputFormat = "full",
     report: options.Reports = [],  # noqa: B006 - typer needs a value
     max_findings: options.MaxFindings = 100,
     show: options.ShowOption = Show.WARNING,
@@ -57,18 +56,21 @@ def command(
     from corpusfmt.report.saved import Baseline, load_baseline
 
     share = None if shard is None else _share(shard, given)
+    maps = maps_of(given.get("maps", ()))
+    paths = paths_of(config, paths)
+    settings = settings_of(config, [*paths, *maps.values()])
+    values = with_settings(settings, given)
+    output_format = values.get("output_format", "full")
     if share is None:
         _refuse_part(report)
         check_outputs(output_format, report)
-    maps = maps_of(given.get("maps", ()))
-    settings = settings_of(config, [*paths, *maps.values()])
-    known = load_baseline(given["baseline"]) if "baseline" in given else Baseline()
+    known = load_baseline(values["baseline"]) if "baseline" in values else Baseline()
     if "seed" in given and "sample" not in given:
         raise UsageError("--seed chooses a sample: add --sample, like 1000 or 1%, or remove it")
-    data = given.get("data", bool(maps))
+    data = values.get("data") or bool(maps)
     asked = made(
         Asked,
-        with_settings(settings, given) | {"data": data, "maps": {**(settings.map if data else {}), **maps}},
+        values | {"data": data, "maps": {**(settings.map if data else {}), **maps}},
         paths=paths,
         jobs=given.get("jobs"),
         baseline=known.name,

@@ -56,7 +56,7 @@ from corpusfmt.formats.describing import (
     record_count,
     why_not_loaded,
 )
-from corpusfmt.formats.general import pointer_as_input
+from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, pointer_as_input
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
@@ -277,7 +277,8 @@ def described_as(
             why = corpus.left_out
         except BadInput as bad:
             why = f"{bad.finding.location}: {bad.finding.message}"
-            if format != "auto":
+            # Without a file that cannot be read, less would be described.
+            if format != "auto" or bad.finding.code in (UNREADABLE.code, LINK_OUTSIDE_ROOT.code):
                 raise
     if corpus is None or (why and format == "auto"):
         with within(meter):

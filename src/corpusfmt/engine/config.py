@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from corpusfmt.io.paths import is_ours, is_pattern, is_remote, local_path
 from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
-from corpusfmt.options import FailOn
+from corpusfmt.options import FailOn, RowFields
 from corpusfmt.profiles import names_a_file
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
@@ -46,6 +46,11 @@ class RuleTable(Struct, forbid_unknown_fields=True):
     paths: Annotated[tuple[str, ...], Meta(description="Patterns of paths as findings have them (default: `*`).")] = (
         "*",
     )
+    until: Annotated[dt.date | None, Meta(description="The last day on which this counts, like 2027-01-31.")] = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.until is not None and self.until < dt.datetime.now(dt.UTC).date()
 
 
 class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
@@ -59,13 +64,13 @@ class Details(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=
     url: str | None = None
     dataset_version: str | None = None
     date_published: dt.date | None = None
-    date_created: dt.date | None = None
-    date_modified: dt.date | None = None
+    date_created: Annotated[dt.date | None, Meta(description="Like 2024-01-31.")] = None
+    date_modified: Annotated[dt.date | None, Meta(description="Like 2024-01-31.")] = None
     cite_as: str | None = None
     keyword: tuple[str, ...] = ()
     in_language: tuple[str, ...] = ()
-    same_as: tuple[str, ...] = ()
-    sd_license: str | None = None
+    same_as: Annotated[tuple[str, ...], Meta(description="Other pages of the dataset.")] = ()
+    sd_license: Annotated[str | None, Meta(description="Licence of the description itself.")] = None
 
     @classmethod
     def of(cls, options: Mapping[str, object]) -> Details:
@@ -124,6 +129,21 @@ def _iso(date: dt.date | None) -> str | None:
 class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     """The settings of one file. Options on the command line override them."""
 
+    paths: Annotated[
+        tuple[str, ...],
+        Meta(description="What `validate` checks if no path is given; relative to the folder of the settings."),
+    ] = ()
+    format: str | None = None
+    columns: str | None = None
+    text_field: str | None = None
+    id_field: str | None = None
+    url_field: str | None = None
+    date_field: str | None = None
+    language_field: str | None = None
+    source_field: str | None = None
+    data: bool | None = None
+    baseline: str | None = None
+    output_format: str | None = None
     profile: str | tuple[str, ...] = ()
     fail_on: Annotated[str | None, Meta(extra_json_schema={"enum": ["error", "warning", "never"]})] = None
     select: tuple[str, ...] = ()
@@ -147,7 +167,8 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
 
     def options(self) -> dict[str, Any]:
         """Return what the settings say, as options of commands."""
-        names = ("select", "ignore", "follow_links", "max_expansion", "max_total_bytes", "timeout")
+        names = ["select", "ignore", "follow_links", "max_expansion", "max_total_bytes", "timeout"]
+        names += ["format", "columns", "data", "baseline", "output_format", *RowFields.__struct_fields__]
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.fail_on is not None:
             if self.fail_on not in set(FailOn):
@@ -165,7 +186,11 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
             if table.severity not in grades:
                 known = ", ".join(grades)
                 raise UsageError(f"configuration: unknown severity {clipped(table.severity)!r}; known: {known}")
-        return tuple(Override(each.rules, grades[each.severity], each.reason, each.paths) for each in self.rule)
+        return tuple(
+            Override(each.rules, grades[each.severity], each.reason, each.paths)
+            for each in self.rule
+            if not each.is_over
+        )
 
 
 def load_config(path: str | Path) -> Config:
@@ -180,7 +205,12 @@ def load_config(path: str | Path) -> Config:
         tools = table.get("tool")
         table = tools.get("corpusfmt", {}) if isinstance(tools, dict) else {}
     config = converted(table, Config, what)
-    config.map = {name: str(Path(path).parent / copy) for name, copy in config.map.items()}
+    folder = Path(path).parent
+    config.map = {name: str(folder / copy) for name, copy in config.map.items()}
+    config.paths = tuple(name if is_remote(name) else os.path.relpath(folder / name) for name in config.paths)
+    config.baseline = None if config.baseline is None else str(folder / config.baseline)
+    if config.columns is not None and names_a_file(config.columns):
+        config.columns = str(folder / config.columns)
     return config
 
 
@@ -191,8 +221,13 @@ def opens_no_more(config: Config, path: str) -> tuple[Config, list[str]]:
     """
     if file := next(filter(names_a_file, config.profiles), None):
         raise UsageError(f"{path} names the profile {clipped(file)!r}, a file: to use it, add --config {path}")
-    left = [name for name, given in (("follow-links", config.follow_links), ("map", config.map)) if given]
-    return replace(config, follow_links=False, map={}), left
+    if config.columns is not None and names_a_file(config.columns):
+        raise UsageError(
+            f"{path} names the columns {clipped(config.columns)!r}, a file: to use it, add --config {path}"
+        )
+    opening = (("follow-links", config.follow_links), ("map", config.map), ("baseline", config.baseline))
+    left = [name for name, given in opening if given]
+    return replace(config, follow_links=False, map={}, baseline=None), left
 
 
 _MOST_SEARCHED = 1024 * 1024

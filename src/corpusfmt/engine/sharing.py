@@ -15,7 +15,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Json
-from corpusfmt.options import FailOn, File, Option, Rows, maps_of, names, sample_size
+from corpusfmt.options import BOUNDS, FailOn, File, Option, Rows, maps_of, names, sample_size
 from corpusfmt.report.saved import Baseline, Code
 from corpusfmt.rules import Override
 
@@ -114,10 +114,12 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
     ] = {}
     follow_links: FollowLinks = False
     fail_fast: Annotated[bool, Option("Stop at the first error, and report what was not checked.")] = False
-    max_per_rule: Annotated[int, Option("Most findings to keep per rule and file; counts stay exact.", least=1)] = 10
-    max_line_bytes: Annotated[int, Option("Longest line; longer lines are reported and skipped.", least=1)] = (
-        MAX_LINE_BYTES
-    )
+    max_per_rule: Annotated[
+        int, Option("Most findings to keep per rule and file; counts stay exact.", least=1, panel=BOUNDS)
+    ] = 10
+    max_line_bytes: Annotated[
+        int, Option("Longest line; longer lines are reported and skipped.", least=1, panel=BOUNDS)
+    ] = MAX_LINE_BYTES
     limits: Limits = DEFAULT_LIMITS
     blocklist: Annotated[
         File | None,
@@ -133,6 +135,9 @@ class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
     known: Sequence[tuple[Code, str, int]] = ()
     fail_on: Annotated[FailOn, Option("Least severity for exit status 1.")] = FailOn.ERROR
     require_complete: Annotated[bool, Option("Exit 3 if anything was not checked.")] = False
+    output_format: Annotated[
+        str, Option("full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.")
+    ] = "full"
 
 
 class Work(Struct, frozen=True):

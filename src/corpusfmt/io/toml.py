@@ -44,7 +44,25 @@ def converted(table: dict[str, Any], kind: type[T], what: str) -> T:
     try:
         return msgspec.convert(table, kind)
     except msgspec.ValidationError as error:
-        raise UsageError(f"{what}: {error}{_meant(str(error), kind)}") from error
+        raise UsageError(f"{what}: {_said(str(error))}{_meant(str(error), kind)}") from error
+
+
+_KINDS = {"str": "a text", "int": "a whole number", "float": "a number", "bool": "true or false", "array": "a list"}
+_KINDS |= {"object": "a table", "date": "a date like 2024-01-31", "datetime": "a time"}
+
+
+def _said(message: str) -> str:
+    """Return the message of msgspec on a value, in words of a file."""
+    said, _, place = message.partition(" - at `$")
+    key = place.rstrip("`").lstrip(".")
+    if match := re.fullmatch(r"Object missing required field (`.+`)", said):
+        return f"{match[1]} is missing" + (f" in `{key}`" if key else "")
+    if match := re.fullmatch(r"Object contains unknown field (`.+`)", said):
+        return f"unknown field {match[1]}" + (f" in `{key}`" if key else "")
+    if match := re.fullmatch(r"Expected `(.+?)`, got `(.+?)`", said):
+        expected = " or ".join(_KINDS.get(kind, kind) for kind in match[1].split(" | ") if kind != "null")
+        return f"`{key}` is {_KINDS.get(match[2], match[2])}, expected {expected}"
+    return f"`{key}`: {said}" if key else said
 
 
 _UNKNOWN_KEY = re.compile(r"unknown field `([^`]+)`")

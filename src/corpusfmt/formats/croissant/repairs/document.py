@@ -135,7 +135,7 @@ def _name_of_1_1(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]
 def _place_of_a_property(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
     holder, name = draft.object_at(parent_of(pointer)), name_at(pointer)
     if name in ("column", "jsonPath", "fileProperty") and "extract" not in holder:
-        yield draft.between(*draft.member(pointer), f'"extract": {{{draft.written(pointer)}}}')
+        yield draft.wrap(pointer, "extract")
     elif name in ("includes", "excludes", "contentSize", "sha256"):
         yield draft.remove(pointer)
     elif finding.hint.endswith(" Dataset") and isinstance(draft.tree, dict) and name not in draft.tree:

@@ -219,31 +219,16 @@ class Draft:
 
     @cached_property
     def views(self) -> dict[str, View]:
-        """The nodes of Croissant classes by their pointers."""
-        return {view.node.pointer: view for view in self.description.parts} if self.is_understood else {}
-
-    @cached_property
-    def terms(self) -> dict[str, View]:
-        """The views of nodes of other vocabularies, by pointer."""
-        return {each.node.pointer: each for each in self.description.terms} if self.is_understood else {}
+        """The nodes of Croissant's and other known classes, by pointer."""
+        nodes = (*self.description.terms, *self.description.parts) if self.is_understood else ()
+        return {view.node.pointer: view for view in nodes}
 
     def property_at(self, pointer: str) -> Property | None:
         """Return the row of a property in the table of its class, None if it has none."""
         above, _, key = pointer.rpartition("/")
-        view = self.views.get(above) or self.terms.get(above)
+        view = self.views.get(above)
         rows = properties_of(view.shape, self.description.version) if view is not None else ()
         return next((row for row in rows if view is not None and escaped(view.key(row.name)) == key), None)
-
-    def walk(self) -> Iterator[tuple[str, Any]]:
-        """Yield each value with its pointer, contexts left out."""
-        pending: list[tuple[str, Any]] = [("", self.tree)]
-        while pending:
-            pointer, value = pending.pop()
-            yield pointer, value
-            if isinstance(value, dict):
-                pending += [(f"{pointer}/{escaped(key)}", each) for key, each in value.items() if key != "@context"]
-            elif isinstance(value, list):
-                pending += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
 
     @cached_property
     def ids(self) -> frozenset[str]:
@@ -269,7 +254,13 @@ class Draft:
     @cached_property
     def _mentions(self) -> list[tuple[str, str, bool]]:
         found = []
-        for pointer, value in self.walk():
+        pending: list[tuple[str, Any]] = [("", self.tree)]
+        while pending:
+            pointer, value = pending.pop()
+            if isinstance(value, dict):
+                pending += [(f"{pointer}/{escaped(key)}", each) for key, each in value.items() if key != "@context"]
+            elif isinstance(value, list):
+                pending += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
             name = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
             if isinstance(value, str) and (name in ("@id", "key", "containedIn") or _IN_A_LIST.search(pointer)):
                 found.append((value, pointer, False))
@@ -370,19 +361,11 @@ class Draft:
             return self.lead("", "@context", {term: definition})
         return self.replace("/@context", [context, {term: definition}])
 
-    def between(self, start: int, end: int, text: str) -> Edit:
-        """Replace the text between two positions in the JSON text."""
-        return self._edit(start, end, text)
-
-    def member(self, pointer: str) -> tuple[int, int]:
-        """Return where a member of an object begins and ends, its name included."""
+    def wrap(self, pointer: str, name: str) -> Edit:
+        """Put a member of an object into an object of its own, under another name."""
         span = self._span(pointer)
-        return span.start, span.end
-
-    def written(self, pointer: str) -> str:
-        """Return a member of an object as its author wrote it, its name included."""
-        start, end = self.member(pointer)
-        return self.text[start:end]
+        member = self._edit(span.start, span.end, f'"{name}": {{{self.text[span.start : span.end]}}}')
+        return self._named(pointer.rpartition("/")[0], name, member)
 
     def _edit(self, start: int, end: int, text: str) -> Edit:
         # Inside of a web page "</" would end the script.

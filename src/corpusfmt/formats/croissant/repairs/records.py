@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet
-from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES, BOUNDING_BOX_FORMATS
 from corpusfmt.formats.croissant.repairs.dataset import typed
 from corpusfmt.formats.croissant.repairs.document import declared, definition_of, name_at, parent_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
 from corpusfmt.formats.croissant.repairs.registry import Review, is_slip, meant, repairs
+from corpusfmt.formats.croissant.rules.data import fits_types
 from corpusfmt.formats.croissant.rules.records import OTHER_NAMES, TABLE_TYPES
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Edit, Finding
@@ -290,26 +290,12 @@ def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit
         for place, value in record_set.column(each, "cr:data" if finding.code == "CRO506" else "cr:examples").items():
             row = draft.object_at(place)
             name = next((name for name in (each.node.written_id, each.id) if name in row), None)
-            if name is None or is_fitting(value, each):
+            if name is None or fits_types(value, each.data_types):
                 continue
             pointer = f"{place}/{escaped(name)}"
             right = _cast(value, each, draft.spelled(pointer))
             if right is not ABSENT:
                 yield draft.replace(pointer, right)
-
-
-def is_fitting(value: Any, each: Field) -> bool:
-    """Return whether a value of a record has the plain kind of its field."""
-    kinds = {ATOMIC_TYPES[name] for name in each.data_types if name in ATOMIC_TYPES}
-    if value is None or (isinstance(value, str) and kinds & {"a string", "a URL"}):
-        return True
-    if isinstance(value, str):
-        return bool(kinds & {"a date", "a date and time"}) and is_date(value)
-    if isinstance(value, bool):
-        return "a boolean" in kinds
-    if isinstance(value, int):
-        return bool(kinds & {"an integer", "a number"})
-    return isinstance(value, float) and ("a number" in kinds or ("an integer" in kinds and value.is_integer()))
 
 
 @repairs("CRO430", safe=False)

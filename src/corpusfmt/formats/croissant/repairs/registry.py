@@ -77,12 +77,12 @@ def fix_of(draft: Draft, finding: Finding, data: bytes) -> Fix | None:
     draft.edits_left = max(0, draft.edits_left - len(edits))
     if len(edits) > most:
         return None
+    lost = _lost(edits, data)
     edits = tuple(
         each
         for each in dict.fromkeys(edits)
         if data[each.start : each.end] != each.text.encode("utf-8", "surrogatepass")
     )
-    lost = _lost(edits, data)
     # What an author says in words is never removed.
     if not edits or _overlap(edits) or any(_WORDS.search(value) for value in lost):
         return None
