@@ -24,7 +24,7 @@ _CUT = r"x{87} … \[900,000 characters\] … x{87}"
     [
         (
             f'profile = "{LONG}"',
-            f"unknown profile '{_CUT}'; known: standard, common-crawl, hub, letter, neurips-2026, strict, or the path of a file `NAME.toml`",
+            f"unknown profile '{_CUT}'; known: standard, blind, common-crawl, hub, letter, mlcroissant, neurips-2026, strict, or the path of a file `NAME.toml`",
         ),
         (f'fail-on = "{LONG}"', f"configuration: fail-on is '{_CUT}', expected one of error, warning, never"),
         (f'select = ["{LONG}"]', f"unknown rule '{_CUT}'; `corpusfmt rule` lists codes and slugs"),

@@ -76,6 +76,9 @@ def read(path: Path) -> Any:
 SAFE: list[tuple[str, Json, Json]] = [
     ("CRO114", {"/@context/cr": "https://mlcommons.org/croissant/"}, {"/@context/cr": "http://mlcommons.org/croissant/"}),
     ("CRO114", {"/@context/sc": "http://schema.org/"}, {"/@context/sc": "https://schema.org/"}),
+    ("CRO114", {"/@context/rai": "https://example.org/rai#", "/rai:dataBiases": "none known"}, {"/@context/rai": "http://mlcommons.org/croissant/RAI/"}),
+    ("CRO316", {f"{ZIP}/contentUrl": "https://huggingface.co/datasets/example/films/blob/main/all.zip"},
+     {f"{ZIP}/contentUrl": "https://huggingface.co/datasets/example/films/resolve/main/all.zip"}),
     ("CRO115", {"/prov:wasDerivedFrom": {"@id": "https://example.org/x"}}, {"/@context/prov": "http://www.w3.org/ns/prov#"}),
     ("CRO117", {"/rai:useCases": "x"}, {"/rai:useCases": DELETE, "/rai:dataUseCases": "x"}),
     ("CRO117", {"/rai:useCases": "A: x.", "/rai:dataUsecases": "B: y."},

@@ -11,7 +11,7 @@ from damage.kinds import KINDS, Kind, Tree
 from support import FIXTURES
 
 Json = dict[str, Any]
-_BASE = (FIXTURES / "croissant" / "1.0" / "valid" / "complete" / "input.json").read_bytes()
+_BASE = (FIXTURES / "croissant" / "1.0" / "valid" / "loaded" / "input.json").read_bytes()
 _ROOT = "sc:Dataset"
 _CONTENT = {"fileProperty": "content"}
 

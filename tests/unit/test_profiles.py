@@ -184,7 +184,7 @@ def test_a_profile_that_cannot_be_used_says_why(text: str, says: str, described:
     [
         (
             "stric",
-            "error: unknown profile 'stric' (did you mean `strict`?); known: standard, common-crawl, hub, letter, neurips-2026, strict, or the path",
+            "error: unknown profile 'stric' (did you mean `strict`?); known: standard, blind, common-crawl, hub, letter, mlcroissant, neurips-2026, strict, or the path",
         ),
         ("neurips", "error: unknown profile 'neurips' (did you mean `neurips-2026`?); known: standard"),
         ("no/such.toml", "error: cannot read the profile no/such.toml: No such file or directory"),

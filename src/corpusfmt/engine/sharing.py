@@ -43,7 +43,7 @@ FormatOption = Annotated[
 Profile = Annotated[
     Profiles,
     Option(
-        "standard (default), strict, common-crawl, hub, letter, neurips-2026, or a TOML file; repeatable.",
+        "standard (default), strict, blind, common-crawl, hub, letter, mlcroissant, neurips-2026, or a TOML file; repeatable.",
         metavar="NAME|FILE",
         completion="profiles",
     ),

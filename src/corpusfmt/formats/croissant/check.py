@@ -43,7 +43,7 @@ from corpusfmt.formats.croissant.rules.document import (
     NOT_UTF8,
     Part,
 )
-from corpusfmt.formats.croissant.rules.profiles import Wanted
+from corpusfmt.formats.croissant.rules.profiles import ToLoad, ToReview, Wanted
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.general import (
     LIMIT_REACHED,
@@ -223,6 +223,9 @@ class Checker:
         self.descriptions.append(description)
         for dataset in description.datasets:
             self.judge.check(dataset)
+        for subject in (ToReview, ToLoad):
+            if any(each.grade_of(rule) for each in self.options.grading.profiles for rule in RULES.on(subject)):
+                self.judge.check(subject(description))
         self._description(description)
         self._files(description)
 

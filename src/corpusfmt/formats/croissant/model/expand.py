@@ -24,7 +24,7 @@ from corpusfmt.formats.croissant.model.contexts import (
     likely_terms,
     simple_terms,
 )
-from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, short
+from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, Literal, Node, Value, as_meant, short
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.limits import meter
 from corpusfmt.io.text import escaped
@@ -120,7 +120,7 @@ class _Simple:
         if not isinstance(tree, dict):
             raise NotSimple
         context = tree.get("@context")
-        self._terms = simple_terms(context)
+        self._terms = simple_terms(as_meant(context))
         self._meanings: dict[str, _Meaning] = {}
         self.expansion = Expansion([], [PlacedContext("/@context", context)])
         self._names = _Names(self.expansion)
@@ -229,7 +229,7 @@ class _Full:
             if isinstance(context.value, str) and bundled(context.value) is None:
                 reason = f"remote context `{context.value}`: nothing is fetched"
                 raise ExpansionFault("remote", reason, context.pointer, "write the context into the document")
-        self._terms = likely_terms(self._contexts)
+        self._terms = likely_terms([PlacedContext(each.pointer, as_meant(each.value)) for each in self._contexts])
         self._opaque = {term for context in self._contexts for term in json_terms(context.value)}
         self._maps = {term for context in self._contexts for term in _map_terms(context.value)}
         self._values_named = {
@@ -253,7 +253,7 @@ class _Full:
         copy: dict[str, Any] = {}
         for name, each in value.items():
             if name == "@context" or name in self._opaque:
-                copy[name] = each
+                copy[name] = as_meant(each) if name == "@context" else each
             elif name in self._ids_named and not isinstance(each, str):
                 self.expansion.ids_not_strings.append((f"{pointer}/{escaped(name)}", each))
             else:

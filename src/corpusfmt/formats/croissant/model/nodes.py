@@ -67,6 +67,37 @@ MISTAKEN_NAMESPACES = {
     "http://purl.org/dc/elements/1.1/": "dct",
 }
 _PREFIXES = {**_READ_AS, **MISTAKEN_NAMESPACES}
+
+
+def misbound(context: Any) -> Iterator[tuple[str, str, str]]:
+    """Yield the terms of a context that should be a namespace of the specification, with their IRI and the usual prefix.
+
+    These are usual prefixes of another IRI, and a `@vocab` without the `/` or `#` at the end.
+    """
+    for name, value in context.items() if isinstance(context, dict) else ():
+        iri = value.get("@id") if isinstance(value, dict) else value
+        prefix = name
+        if name == "@vocab":
+            prefix = _READ_AS.get(f"{iri}/") or _READ_AS.get(f"{iri}#")
+        is_compact = ":" in str(iri) and "://" not in str(iri)
+        if (
+            prefix in NAMESPACES
+            and isinstance(iri, str)
+            and "/" in iri
+            and _READ_AS.get(iri) != prefix
+            and not is_compact
+        ):
+            yield name, iri, prefix
+
+
+def as_meant(context: Any) -> Any:
+    """Return a context with the namespaces that are meant in place of IRIs that are none."""
+    if isinstance(context, list):
+        return [as_meant(each) for each in context]
+    meant = {name: NAMESPACES[prefix] for name, iri, prefix in misbound(context) if iri not in _PREFIXES}
+    return {**context, **meant} if meant else context
+
+
 _BY_LENGTH = sorted(_PREFIXES.items(), key=lambda pair: -len(pair[0]))
 
 

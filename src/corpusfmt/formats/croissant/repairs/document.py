@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator
 from typing import Any
 
-from corpusfmt.formats.croissant.model.contexts import appendix, is_keyword_like
+from corpusfmt.formats.croissant.model.contexts import appendix, bundled, is_keyword_like
 from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet, View
-from corpusfmt.formats.croissant.model.nodes import MISTAKEN_NAMESPACES, NAMESPACES, OTHER_NAMESPACES
+from corpusfmt.formats.croissant.model.nodes import NAMESPACES, OTHER_NAMESPACES
 from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
 from corpusfmt.formats.croissant.repairs.draft import Draft
@@ -58,16 +59,34 @@ def _context_that_can_be_read(draft: Draft, pointer: str, _finding: Finding) -> 
     yield draft.replace("/@context", {**kept, **appendix("1.0")})
 
 
+_NAMESPACE = re.compile(r"write `(\S+)`")
+
+
 @repairs("CRO114")
-def _namespace(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    context, prefix = draft.object_at("/@context"), MISTAKEN_NAMESPACES.get(draft.text_at(pointer))
-    if prefix is not None:
-        yield draft.replace(pointer, NAMESPACES[prefix])
+def _namespace(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
+    context, right = draft.object_at("/@context"), _NAMESPACE.fullmatch(finding.hint)
+    if right is not None and draft.text_at(pointer):
+        yield draft.replace(pointer, right.group(1))
     elif {_HTTP, _HTTPS} <= draft.description.expansion.namespaces.keys():
         one = context.get("@vocab") if context.get("@vocab") in (_HTTP, _HTTPS) else _HTTPS
         for name, value in context.items():
             if value in (_HTTP, _HTTPS) and value != one:
                 yield draft.replace(f"/@context/{escaped(name)}", one)
+
+
+@repairs("CRO293")
+def _as_mlcroissant_reads(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
+    value, right = draft.at(pointer), _NAMESPACE.fullmatch(finding.hint)
+    if pointer == "/@context" and isinstance(value, dict):
+        yield draft.insert(pointer, "@language", "en")
+    elif pointer == "/@context":
+        contexts = [bundled(each) if isinstance(each, str) else each for each in draft.list_at(pointer) or [value]]
+        if all(isinstance(each, dict) for each in contexts):
+            yield draft.replace(pointer, {"@language": "en"} | dict(ChainMap(*reversed(contexts))))
+    elif isinstance(value, str) and right is not None:
+        yield draft.replace(pointer, right.group(1))
+    elif isinstance(value, dict):
+        yield draft.replace(pointer, {"field": value})
 
 
 @repairs("CRO115")

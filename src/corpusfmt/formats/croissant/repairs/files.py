@@ -11,6 +11,7 @@ from corpusfmt.formats.croissant.model.graph import FileObject, Resource
 from corpusfmt.formats.croissant.repairs.document import parent_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
 from corpusfmt.formats.croissant.repairs.registry import Review, repairs
+from corpusfmt.formats.croissant.rules.distribution import file_of_page
 from corpusfmt.io.paths import Entry, is_uri
 from corpusfmt.io.streams import facts_of
 from corpusfmt.model import Edit, Finding
@@ -84,6 +85,11 @@ def _local_file(draft: Draft, pointer: str) -> Entry | None:
     except ValueError:
         return None
     return found if found is not None and found.kind == "file" and not url.startswith(("/", "\\")) else None
+
+
+@repairs("CRO316")
+def _file_of_a_page(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+    yield draft.replace(pointer, file_of_page(draft.text_at(pointer)))
 
 
 @repairs("CRO307")

@@ -280,6 +280,20 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
         yield Problem(message, dataset.at, "add the ones that apply")
 
 
+@RULES.rule(
+    "CRO220", "recordset-missing", on=Dataset, spec="croissant-1.0#recordset",
+    severity=Severity.INFO,
+)  # fmt: skip
+def recordset_missing(dataset: Dataset) -> Iterator[Problem]:
+    """The data set has no record set.
+
+    Why: readers and loaders of Croissant find files, but no records.
+    Example: a description with only `distribution`.
+    Fix: add `recordSet` with the fields of the data; `corpusfmt describe` finds them.
+    """
+    yield from _missing(dataset, "cr:recordSet")
+
+
 CARDINALITY_ONE = RULES.finding(
     "CRO213",
     "cardinality-one",

@@ -147,6 +147,38 @@ def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
             yield Problem(message, resource.place_of(literal), "write a MIME type such as `text/csv`")
 
 
+#: The addresses of pages about a file, and those of the file.
+PAGES = (
+    (r"(https?://(?:www\.)?github\.com/[^/]+/[^/]+)/blob/(.+)", r"\1/raw/\2"),
+    (r"(https?://huggingface\.co/(?:datasets/|spaces/)?[^/]+/[^/]+)/blob/(.+)", r"\1/resolve/\2"),
+    (r"(https?://[^/]+/.+/-)/blob/(.+)", r"\1/raw/\2"),
+    (r"(https?://[^/]+/[^/]+/[^/]+)/src/((?:branch|commit|tag)/.+)", r"\1/raw/\2"),
+    (r"https?://drive\.google\.com/file/d/([^/?#]+).*", r"https://drive.google.com/uc?export=download&id=\1"),
+)
+
+
+def file_of_page(url: str) -> str:
+    """Return the address of the file that a page of a forge or hub shows, "" if it is no such page."""
+    for page, file in PAGES:
+        if (match := re.fullmatch(page, url)) is not None:
+            return match.expand(file)
+    return ""
+
+
+@RULES.rule("CRO316", "contenturl-page", on=FileObject, severity=Severity.WARNING, spec=_FILE_OBJECT)
+def contenturl_page(file: FileObject) -> Iterator[Problem]:
+    """The contentUrl is the address of a web page about the file.
+
+    Why: a download is the page, in HTML, instead of the file.
+    Example: `https://github.com/example/data/blob/main/tea.csv`.
+    Fix: write the address of the file itself, as in the hint.
+    """
+    for literal in file.texts("sc:contentUrl") if "text/html" not in file.formats else ():
+        if right := file_of_page(literal.value):
+            message = f"{file.title}: `contentUrl` is a web page: `{clip(literal.value)}`"
+            yield Problem(message, file.place_of(literal), f"write `{right}`")
+
+
 @RULES.rule("CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums")
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
     """A FileObject outside a container has no checksum, and the data set is not live.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from itertools import chain
 
@@ -25,6 +26,7 @@ from corpusfmt.formats.croissant.model.nodes import (
     Literal,
     Node,
     local_name,
+    misbound,
 )
 from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAINS, REMOVED_TERMS
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
@@ -184,19 +186,29 @@ CONTEXT_REMOTE = RULES.finding(
     "CRO114", "namespace-wrong", on=Description, spec="croissant-1.0#namespaces", grades={"minor": Severity.INFO}
 )
 def namespace_wrong(description: Description) -> Iterator[Problem]:
-    """A vocabulary has the wrong namespace IRI. Mixing http and https schema.org is reported as info.
+    """A vocabulary has the wrong namespace IRI, or a usual prefix stands for another vocabulary. Mixing http and https
+    schema.org is reported as info.
 
     Why: tools compare IRIs character by character, so they do not recognise the terms. The terms are checked as the ones
     that were meant.
-    Example: `"cr": "https://mlcommons.org/croissant/"`.
+    Example: `"cr": "https://mlcommons.org/croissant/"`, `"rai": "http://mlcommons.org/croissant/RAI/1.0/"`.
     Fix: write the namespace in the hint.
     """
     used = description.expansion.namespaces
+    wrong = {
+        f"{context.pointer}/{name}": (iri, prefix)
+        for context in description.expansion.contexts
+        for name, iri, prefix in misbound(context.value)
+        if name == "@vocab" or f'"{name}:' in json.dumps(description.tree)
+    }
     for namespace, pointer in used.items():
         if namespace in MISTAKEN_NAMESPACES:
-            right = NAMESPACES[MISTAKEN_NAMESPACES[namespace]]
-            at = description.places.of(declared_at(description, namespace) or pointer)
-            yield Problem(f"the namespace is `{namespace}`, expected `{right}`", at, f"write `{right}`")
+            place = declared_at(description, namespace) or pointer
+            wrong[place] = namespace, MISTAKEN_NAMESPACES[namespace]
+    for pointer, (iri, prefix) in wrong.items():
+        right = NAMESPACES[prefix]
+        at = description.places.of(pointer)
+        yield Problem(f"the namespace is `{clip(iri)}`, expected `{right}`", at, f"write `{right}`")
     if {"http://schema.org/", "https://schema.org/"} <= used.keys():
         at = description.places.of(used["http://schema.org/"])
         message = "the document uses both `http://schema.org/` and `https://schema.org/`"
