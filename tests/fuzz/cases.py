@@ -529,7 +529,7 @@ def _settings(run: _Run) -> None:
     run.say(repr(settings))
     report = corpusfmt.validate(
         run.path,
-        profile=settings.profiles,
+        profile=[name for name in settings.profiles if "://" not in name],  # whoever names a store wants it asked
         select=settings.select,
         ignore=settings.ignore,
         overrides=settings.overrides,
