@@ -60,7 +60,7 @@ def test_a_release_that_is_built_and_compared(tmp_path: Path) -> None:
         profile = "standard"
         [compare]
         previous = "corpus"
-        fail-on = ["removed", "changed-text"]
+        fail-on-change = ["removed", "changed-text"]
         """
     status, report, _ = gate(tmp_path, text)
     assert (status, statuses(report)) == (0, {"build": 0, "validate": 0, "compare": 0})
@@ -117,7 +117,7 @@ def test_a_release_is_signed_if_it_has_passed(tmp_path: Path) -> None:
 def test_the_worst_status_is_that_of_the_gate(tmp_path: Path) -> None:
     corpus(tmp_path / "old", ROWS)
     corpus(tmp_path / "new", [*ROWS[:2], ROWS[0]])
-    steps = 'corpus = "new"\n[compare]\nprevious = "{}"\nfail-on = "removed"\n[validate]\n'
+    steps = 'corpus = "new"\n[compare]\nprevious = "{}"\nfail-on-change = "removed"\n[validate]\n'
     assert gate(tmp_path, steps.format("old"))[:2][0] == 1
     status, report, _ = gate(tmp_path, steps.format("nowhere"))
     assert (status, statuses(report)) == (2, {"validate": 1, "compare": 2})
@@ -148,7 +148,7 @@ def test_reports_of_another_run_do_not_stay(tmp_path: Path) -> None:
         ('corpus = "c"\n[validate]\nengine = "py:os:system"', '`validate.engine` is "py:os:system", expected serial'),
         ('corpus = "c"\n[validate]\nreport = "json=/x"', "`validate.report` is unknown"),
         ('corpus = "c"\n[validate]\njobs = 1.0', "`validate.jobs` is 1.0"),
-        ('corpus = "c"\n[compare]\nfail-on = []', "`compare.fail-on` is []"),
+        ('corpus = "c"\n[compare]\nfail-on-change = []', "`compare.fail-on-change` is []"),
         ('corpus = "c"\n[build]\ninputs = "i"\n[convert]\ninput = "i"\nto = "dolma"', "either built or converted"),
         ('corpus = "c"\nreports = "c/reports"', "the reports would be in the corpus"),
         ('corpus = "c"\nreports = "."\ncorpus = "d"', "Cannot overwrite a value"),
@@ -228,7 +228,7 @@ def test_the_keys_of_a_step_are_options_of_its_command() -> None:
     assert {*RELEASE["properties"]} == {"corpus", "reports", *KINDS}
     for name in KINDS:
         shown = run_cli(
-            (KINDS[name].command or [name])[0], "--help", env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"}
+            (KINDS[name].command or [name])[0], "--help", "--all", env={"COLUMNS": "200", "PATH": "/usr/bin:/bin"}
         ).stdout.decode()
         options = set(re.findall(r"--([a-z][a-z-]*)", shown))
         assert {*RELEASE["properties"][name]["properties"]} - OPERANDS <= options, name

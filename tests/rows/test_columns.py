@@ -568,7 +568,7 @@ def test_a_profile_in_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "missing required field `summary`"),
+        ("", "`summary` is missing"),
         ('summary = "x"\nmore = 1', "unknown field `more`"),
         ('summary = "x"\n[required]\na = "text"', "Invalid enum value"),
         ('summary = "x"\n[fields]\ntext = "/a/b"', "expected a field that is not in an object"),

@@ -165,7 +165,7 @@ def test_several_profiles_ask_together_and_the_most_severe_grade_counts(describe
         ),
         ("[[grade]]\nrules = ['XYZ']\nseverity = 'info'\nsource = 'us'\n", "unknown rule 'XYZ'"),
         ("[[require]]\nproperty = 'license'\nsource = 'us'\nexample = 1\n", "expected a name like `rai:dataBiases`"),
-        ("[[require]]\nproperty = 'sc:x'\nsource = 'us'\n", "missing required field `example`"),
+        ("[[require]]\nproperty = 'sc:x'\nsource = 'us'\n", "`example` is missing in `require[0]`"),
         ("[[require]]\nproperty = 'sc:x'\nsource = 'us'\nexample = 1\nof = 'File'\n", "Invalid enum value 'File'"),
         ("colour = 'red'\n", "unknown field `colour`"),
         ("[[grade]]\nrules = ['CRO2']\nseverity = 'info'\nsource = 'us'\n" * 501, "more than 500 tables"),
