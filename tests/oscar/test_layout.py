@@ -160,7 +160,7 @@ ROW = b'{"id": "1", "text": "x", "source": "s"}\n'
         ("cc/0000.jsonl.gz", gz(ROW), "dolma"),
         ("de/1.jsonl.zst", zstd.compress(ROW), "dolma"),
         ("src/a/0.json", ROW, "dolma"),
-        ("de/1.jsonl", b'{"url": "x"}\n', ""),
+        ("de/1.jsonl", b'{"url": "x"}\n', "jsonl"),
         ("de/de.txt", b"x\n", "text"),
         ("src/main.txt", b"x\n", "text"),
         ("abc/notes.md", b"x\n", ""),

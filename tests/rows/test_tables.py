@@ -53,6 +53,9 @@ def test_a_table_comes_back_from_other_formats(name: str, tmp_path: Path) -> Non
             UsageError, match="the rows have no text, which dolma needs: name its field with --text-field"
         ):
             corpusfmt.convert(place, tmp_path / "dolma", to="dolma", format=fmt.name)
+        counts = run_cli("stats", place).stdout.decode()
+        assert f"{len(rows)} document{'s' * (len(rows) > 1)} without text, 1 shard" in counts
+        assert "bytes" not in counts
         if place == source:
             corpusfmt.convert(source, tmp_path / "parquet", to="parquet")
     (table,) = (tmp_path / "parquet/data").iterdir()

@@ -44,6 +44,7 @@ def found(root: Path) -> list[str]:
         ["de/de_part_1.txt.gz", "de/de_meta_part_1.jsonl.gz"],
         ["c4-de.tfrecord-00000-of-00001.json.gz"],
         ["data/a.csv", "data/b.arrow"],
+        ["data/a.tsv", "more/b.csv.gz"],
     ],
     ids=lambda paths: paths[0],
 )

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 
 from corpusfmt._resources import resource
 from corpusfmt.formats import ReadOptions, detect, named_format
-from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
+from corpusfmt.formats.sniff import has_name_of_rows, main_file, refuse_without, rows_have
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import json_type
@@ -315,13 +315,15 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
     """Return JSON Lines for rows with the text that options name, unless a format that they apply to, too, claims them."""
     text = reading.text_field or "text"
     files = walk(entry) if entry.kind == "directory" else [entry]
-    rows = (each for each in files if each.kind == "file" and has_name_of_rows(each) and not is_hidden(each.path))
+    rows = [each for each in files if each.kind == "file" and has_name_of_rows(each) and not is_hidden(each.path)]
     try:
         fmt = detect(entry)[0]
     except UsageError:
         if main_file(rows, lambda each: rows_have(each, text)):
             return "jsonl"
         raise
+    if fmt.name == "jsonl" and reading.text_field is not None:
+        refuse_without(text, rows)
     has_fields = fmt.reader is not None and fmt.reader.names_fields
     is_layout = entry.kind == "directory" and entry.child("documents") is not None
     if has_fields or is_layout or not main_file(rows, lambda each: rows_have(each, text)):

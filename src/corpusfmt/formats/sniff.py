@@ -14,7 +14,7 @@ from corpusfmt.io.jsonlines import csv_separator, rows_of_csv
 from corpusfmt.io.lines import Block
 from corpusfmt.io.paths import Entry, PointerFile, is_hidden, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.model import Json
+from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import clipped
 
 # Only the head of a longer first row is examined.
@@ -23,9 +23,10 @@ _MOST_BYTES = 8 * 1024 * 1024
 _MOST_WITHOUT_ROWS = 4096
 # Blank lines, and a byte order mark: rules judge them.
 _BEFORE_ROWS = b" \t\r\n\xef\xbb\xbf"
-# Rows of a file, and files of a folder, that are looked at.
+# Rows of a file, files of a folder, and names, that are looked at.
 _MOST_ROWS = 100
 _MOST_FILES = 8
+_MOST_NAMES = 6
 # Files whose sizes are compared, before those are chosen.
 _MOST_LISTED = 10_000
 _NAME = re.compile(
@@ -149,6 +150,17 @@ def hint_of_text(rows: list[Json]) -> str:
     }
     field = quote(clipped(max(sizes, key=lambda name: sizes[name]))) if sizes else ""
     return f"name its field with --text-field {field}".rstrip()
+
+
+def refuse_without(text: str, files: Iterable[Entry]) -> None:
+    """Raise `UsageError` if the largest files have rows, and no first row has a text of this name."""
+    largest = nlargest(_MOST_FILES, files, key=lambda each: each.size)
+    rows = {each.path: found for each in largest if (found := first_rows(each))}
+    if rows and not any(text in row for found in rows.values() for row in found):
+        path, found = next(iter(rows.items()))
+        names = ", ".join(f"`{clipped(name)}`" for name in islice(found[0], _MOST_NAMES))
+        more = ", …" if len(found[0]) > _MOST_NAMES else ""
+        raise UsageError(f"`{path}` has rows with {names}{more}, and no `{clipped(text)}`: {hint_of_text(found)}")
 
 
 def first_with_rows(files: Iterable[Entry]) -> Entry | None:

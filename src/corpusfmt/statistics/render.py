@@ -83,7 +83,7 @@ def renderer(name: str) -> Callable[[Statistics], Iterable[str]]:
 
 
 def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
-    units = ["documents", *found.units]
+    units = ["documents", *(found.units if _has_text(found) else [])]
     by = (("language", found.by_language), ("source", found.by_source), ("variant", found.by_variant))
     for title, groups in by:
         if set(groups) <= {""} and title != "language":
@@ -96,7 +96,8 @@ def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
         yield title, units, rows
     if found.build is not None:
         yield _built(found.build, named)
-    yield _lengths(found)
+    if _has_text(found):
+        yield _lengths(found)
     counts = (
         ("script", "letters", found.scripts or {}),
         *((name, "documents", getattr(found, name)) for name in ("created", "added", "snapshots")),
@@ -119,6 +120,11 @@ def _tables(found: Statistics, named: Callable[[str], str]) -> Iterator[Table]:
         yield "repeats", heads, [[name, f"{e.compared:,}", f"{e.repeated:,}", f"{e.share:.2%}"] for name, e in both]
         if found.repeated_lines.most:
             yield "most repeated lines", ["times"], [[named(line), f"{n:,}"] for line, n in found.repeated_lines.most]
+
+
+def _has_text(found: Statistics) -> bool:
+    """Return whether sizes say something: not those of rows of a table."""
+    return found.total.bytes > 0 or not found.total.documents
 
 
 def _built(built: Built, named: Callable[[str], str]) -> Table:
@@ -185,4 +191,5 @@ def _summary(found: Statistics) -> str:
     kind = f"{found.format} {found.version}".rstrip()
     # A build counts the folder that it writes into.
     where = "" if found.path == "." else f"{found.path}: "
-    return f"{where}{kind}, {plural(found.total.documents, 'document')}, {plural(found.total.bytes, 'byte')} of text, {whole}"
+    size = f", {plural(found.total.bytes, 'byte')} of" if _has_text(found) else " without"
+    return f"{where}{kind}, {plural(found.total.documents, 'document')}{size} text, {whole}"

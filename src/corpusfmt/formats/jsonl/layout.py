@@ -98,13 +98,15 @@ def detect(entry: Entry) -> Detection | None:
     """Claim rows with a text, if no other format does: also documents of Dolma in other compressions than Dolma's."""
     first = first_with_rows(_data(entry))
     if first is None:
-        if any(map(is_pointer, _data(entry))):
+        # A pointer in place of CSV is as likely a file next to other data.
+        if any(is_pointer(each) for each in _data(entry) if not csv_separator(each.name)):
             return Detection(VERSION, "pointers of Git LFS or Xet")
         return _damaged(_data(entry))
     main = _main(_data(entry), first)
     rows = first_rows(main)
     columns = columns_of_rows(rows, main.url)
-    if not rows or (columns.is_table and _is_described(entry)):
+    is_table = columns.is_table or csv_separator(main.name) != ""
+    if not rows or (is_table and _is_described(entry)):
         return _damaged([first])
     if columns.name:
         return Detection(VERSION, f"rows of {columns.summary} (column profile {columns.name})", columns.is_table)
@@ -138,9 +140,9 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     text = (columns and columns.fields.text) or "text"
     first = first_with_rows(_data(entry))
     main = _main(_data(entry), first) if first else None
-    is_csv = main is not None and csv_separator(main.name) != ""
+    kinds = {csv_separator(main.name) != ""} if main else {False, True}
     files = data_files(
-        entry, lambda each: _is_data(each, text) and (csv_separator(each.name) != "") == is_csv, FILES.unread, judge
+        entry, lambda each: _is_data(each, text) and (csv_separator(each.name) != "") in kinds, FILES.unread, judge
     )
     judge_names(files, judge)
     if not files:

@@ -244,6 +244,7 @@ class ColumnRecords(Records):
         of_strings = (each.name for each in strings if len(each.path) == 1)
         self.required = () if fields.text is None else tuple(dict.fromkeys([fields.text, *of_strings]))
         self._values = [(each.path, each.kinds) for each in self.columns.values if each.name not in self.required]
+        self._typed = {each.name for each in self.columns.values}
         self._id = _path_to(fields.id)
         # Unless it is in an object, or the text.
         steps = self._id or ()
@@ -304,6 +305,8 @@ class ColumnRecords(Records):
             if name not in self.facts and len(self.facts) == MOST_COLUMNS:
                 return
             kinds = self.facts.setdefault(name, {})
+            if name in self._typed:
+                continue
             values = [row.get(name) for row in rows]
             for kind in {*map(type, values)}:
                 if kind in _KINDS and _KINDS[kind] not in kinds:
