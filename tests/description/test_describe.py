@@ -151,7 +151,7 @@ def test_details_are_called_as_in_the_command(tmp_path: Path) -> None:
     described = corpusfmt.describe(corpus, **details | {"date_published": dt.date(2024, 1, 31)})
     assert described == json.loads(done.stdout)
     assert [each["name"] for each in described["creator"]] == ["c", "d"]
-    rare = {"date_created": "2023-01-31", "same_as": "https://example.com", "sd_license": "https://example.org/sd"}
+    rare: Any = {"date_created": "2023-01-31", "same_as": "https://example.com", "sd_license": "https://example.org/sd"}
     assert corpusfmt.describe(corpus, **details, **rare)["dateCreated"] == "2023-01-31"
 
 
