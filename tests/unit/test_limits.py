@@ -75,6 +75,18 @@ def test_total_bytes_end_a_run(jobs: int, tmp_path: Path) -> None:
     assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=1_500_000)).verdict == "valid"
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("parts", [1, 2, 4])
+def test_a_limit_that_the_last_file_reaches_is_reported(jobs: int, parts: int, tmp_path: Path) -> None:
+    dolma(tmp_path, parts)
+    size = sum(len(ROW % number) for number in range(parts * 1000))
+    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=2 * size)).verdict == "valid"
+    for less in (1, size // parts // 2):
+        report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=size - less))
+        assert report.verdict == "incomplete"
+        assert reached(report)
+
+
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_the_total_binds_where_each_shard_alone_is_below_it(jobs: int, tmp_path: Path) -> None:
     report = corpusfmt.validate(dolma(tmp_path, parts=4), jobs=jobs, limits=Limits(max_total_bytes=100_000))

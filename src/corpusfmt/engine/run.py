@@ -401,6 +401,7 @@ def run_tasks(
             if finished:
                 finished(index, outcome)
             yield outcome
+        meter.limits.check(meter.total)
         close(executor)
         return
     flight = _Flight(function, iter(tasks), executor, open_executor, meter, gauge, shared)

@@ -291,7 +291,10 @@ def examine(
             is_whole = True
             try:
                 # No generators: a shard is checked on the stack of who takes its result.
-                for position, result in part.results(work, map(partial(_ended, fmt, options), here, outcomes), meter):
+                # Strict: after the last outcome comes the limit that the run has reached, if any.
+                pairs = zip(here, outcomes, strict=True)
+                ended = (_ended(fmt, options, shard, outcome) for shard, outcome in pairs)
+                for position, result in part.results(work, ended, meter):
                     shard = shards[position]
                     plan.tally.merge(result.tally)
                     coverage.add(result.coverage)
