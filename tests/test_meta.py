@@ -294,6 +294,7 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "attacks",
         "benchmarks-test",
         "browser",
+        "check-dist",
         "cluster-test",
         "conformance",
         "deep",
@@ -307,11 +308,12 @@ def test_there_is_a_target_for_everything_that_is_made() -> None:
         "mlcroissant",
         "parts-test",
         "properties",
-        "release",
+        "sbom",
         "remote-test",
         "terminal-test",
         "test",
         "types",
+        "wheel",
     }
     for name, found in asked.items():
         assert found <= targets(), name
