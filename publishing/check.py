@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pefile
 from elftools.elf.elffile import ELFFile
@@ -107,7 +108,7 @@ def faults_of_kernel(content: bytes, platform: str) -> Iterator[str]:
 
 def _read_elf(content: bytes) -> Iterator[tuple[str, object]]:
     elf = ELFFile(io.BytesIO(content))
-    segments = {segment.header.p_type: segment for segment in elf.iter_segments()}
+    segments: dict[str, Any] = {segment.header.p_type: segment for segment in elf.iter_segments()}
     dynamic = [(tag.entry.d_tag, tag) for tag in segments["PT_DYNAMIC"].iter_tags()]
     names = {"EM_X86_64": "x86_64", "EM_AARCH64": "arm64"}
     yield "machine", f"elf {names.get(elf.header.e_machine)}"

@@ -53,7 +53,7 @@ class Kind(Struct, Generic[R], frozen=True):
 
 def _planned(kind: Kind[Any], work: Work) -> Json:
     files = hashlib.sha256()
-    for task in work.tasks:
+    for task in work:
         for shard in task:
             entries = [(role, entry.path, entry.size) for role, entry in shard.files.items()]
             files.update(dumped([shard.index, shard.name, shard.read_as, entries]).encode())
@@ -180,7 +180,7 @@ class PartWriter(Whole):
         self._write({"kind": "input", "number": self._number, "planned": _planned(self._kind, work)})
         here = self.positions(work.sizes)
         own = set(here)
-        for position, task in enumerate(work.tasks):
+        for position, task in enumerate(work):
             self._sharded |= {entry.path: position in own for shard in task for entry in shard.files.values()}
         try:
             for position, result in zip(here, results, strict=True):
@@ -271,7 +271,7 @@ class Parts(Whole):
                 else:
                     break
         limit = next((part.end["limit"] for part in self._parts if part.end["limit"]), None)
-        for position, task in enumerate(work.tasks):
+        for position, task in enumerate(work):
             if position in places:
                 part, offset = places[position]
                 yield position, self._kind.result(work.about, next(part.records(offset))[1])

@@ -2,6 +2,7 @@
 they did (`engine.parts`, which ordinary runs do not import).
 """
 
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -141,19 +142,22 @@ class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Work(Struct, frozen=True):
-    """The tasks of a run at one of its paths: the shards that each reads, and the folder in which they leave files.
+    """The tasks of a run at one of its paths, the folder in which they leave files; iterated, the shards that each task reads.
 
     `about` is what else their results depend on, for the functions of `engine.parts.Kind`.
     """
 
-    tasks: Sequence[Sequence[Shard]]
+    tasks: Sequence[Shard | Sequence[Shard]]
     scratch: Path
     about: Any
 
+    def __iter__(self) -> Iterator[Sequence[Shard]]:
+        return ((task,) if isinstance(task, Shard) else task for task in self.tasks)
+
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> Sequence[int]:
         """The bytes that each task reads."""
-        return [sum(shard.size for shard in task) for task in self.tasks]
+        return array("q", (sum(shard.size for shard in task) for task in self))
 
 
 class Whole:

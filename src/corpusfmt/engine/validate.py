@@ -259,7 +259,7 @@ def examine(
         shards, coverage = chosen.shards, plan.coverage
         coverage.shards_total = len(plan.shards)
         is_stopped = _stops(run, plan.tally, manifest_judge.tally)
-        work = Work([(shard,) for shard in shards], scratch, (fmt, plan.version, options))
+        work = Work(shards, scratch, (fmt, plan.version, options))
         here = [] if is_stopped else [shards[position] for position in part.positions(work.sizes)]
         sizes = array("q", (shard.size for shard in here))
         workers = asked.jobs or default_jobs(sum(sizes), len(sizes))

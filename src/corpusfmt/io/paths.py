@@ -193,8 +193,7 @@ def _store_root(*, follow_links: bool) -> Root:
 class Entry(Struct, frozen=True, gc=False):
     """One name below a root. `path` is relative, POSIX and printable; `url` is the location; `size` is bytes on disk.
 
-    `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root. `sha256`
-    is the digest (hexadecimal) with which a store lists the file.
+    `reason` says why an entry that is neither a file nor a folder is not read. Kind `outside` leads out of the root.
     """
 
     path: str
@@ -203,7 +202,6 @@ class Entry(Struct, frozen=True, gc=False):
     size: int = 0
     reason: str = ""
     root: Root = Root()
-    sha256: str = ""
 
     @property
     def name(self) -> str:
@@ -303,6 +301,12 @@ class Entry(Struct, frozen=True, gc=False):
         return Entry("", url, "directory", root=self.root)
 
 
+class _WithDigest(Entry, frozen=True, gc=False):
+    """A file that the Hub lists with the SHA-256 (hexadecimal) of its content."""
+
+    sha256: str = ""
+
+
 class Changed(Entry, frozen=True):
     """A file as it would be with another content."""
 
@@ -375,8 +379,10 @@ def digest_in_store(entry: Entry) -> str | None:
     The Hub lists it for files in Git LFS; S3 is asked, and has it of objects that were put in one piece with that checksum.
     Raises `OSError`.
     """
-    if entry.sha256 or not entry.url.startswith("s3://"):
-        return entry.sha256 or None
+    if isinstance(entry, _WithDigest):
+        return entry.sha256
+    if not entry.url.startswith("s3://"):
+        return None
     filesystem, path = store_of(entry.url)
     bucket, key, _ = filesystem.split_path(path)
     kept = filesystem.call_s3("head_object", Bucket=bucket, Key=key, ChecksumMode="ENABLED").get("ChecksumSHA256", "")
@@ -828,8 +834,10 @@ def _walk_remote(url: str, depth: int | None, root: Root) -> Iterator[Entry]:
         if path:
             kind: EntryKind = "directory" if facts["type"] == "directory" else "file"
             at, size = filesystem.unstrip_protocol(name), facts.get("size") or 0
-            digest = getattr(facts.get("lfs"), "sha256", "")  # of the Hub
-            yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root, sha256=digest)
+            if digest := getattr(facts.get("lfs"), "sha256", ""):
+                yield _WithDigest(path, at, kind, size, root=root, sha256=digest)
+            else:
+                yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root)
 
 
 def printable(name: str) -> str:
