@@ -232,11 +232,11 @@ def _outermost(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
 
 @repairs("CRO313", safe=False)
 def _container(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    files = draft.list_at(parent_of(pointer))
+    files, own = draft.list_at(parent_of(pointer)), draft.object_at(pointer).get("@id")
     archives = [
         each["@id"]
         for each in files
         if isinstance(each, dict) and each.get("encodingFormat") in _ARCHIVES and isinstance(each.get("@id"), str)
     ]
-    if len(archives) == 1:
+    if len(archives) == 1 and archives[0] != own:
         yield draft.insert(pointer, "containedIn", {"@id": archives[0]})

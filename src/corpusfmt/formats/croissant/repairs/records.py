@@ -45,6 +45,9 @@ def _term_that_was_lost(draft: Draft, pointer: str, finding: Finding) -> Iterato
     if f"map `{term}`" in finding.message:
         yield from declared(draft, {term: definition_of(term)})
     elif term == "dataType" and isinstance(draft.at(pointer), dict):
+        defined = draft.object_at("/@context").get(term, definition_of(term))
+        if not str(defined.get("@id") if isinstance(defined, dict) else defined).endswith(term):
+            return  # in this context, the term is another property
         raise Review(draft.insert(pointer, "dataType", "sc:Text"))
     elif term == "source" and (source := _column_like_the_others(draft, pointer)):
         raise Review(draft.insert(pointer, "source", source))
