@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 
 from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard
 from corpusfmt.formats.columns import ColumnProfile
@@ -24,6 +25,8 @@ from corpusfmt.rules import Judge
 
 _SUFFIX = ".parquet"
 _OTHER_DATA = (".jsonl", ".txt.gz")
+# Files that are looked at for a text.
+_MOST_FILES = 16
 
 
 NO_PARQUET_FILE = RULES.finding(
@@ -69,12 +72,20 @@ def _evidence(files: Iterable[Entry]) -> str:
 
 
 def _profile(files: Iterable[Entry]) -> ColumnProfile | None:
-    """Return the column profile of the first file that is not a pointer, if any."""
-    first = next((each for each in files if not is_pointer(each)), None)
-    try:
-        return profile_of(first) if first else None
-    except UsageError:
-        return None  # without pyarrow, formats are told apart by names
+    """Return the column profile of the first file that is not a pointer, if any; of a table only if no other has a text.
+
+    Of many files, the first ones are looked at.
+    """
+    first = None
+    for file in islice((each for each in files if not is_pointer(each)), _MOST_FILES):
+        try:
+            profile = profile_of(file)
+        except UsageError:
+            return None  # without pyarrow, formats are told apart by names
+        if profile and not profile.is_table:
+            return profile
+        first = first or profile
+    return first
 
 
 def _is_data(entry: Entry) -> bool:
