@@ -12,6 +12,7 @@ from hub.folders import Files, folders, shapes, write
 from hub.load import shown
 from hub.loader import MEMORY, loaded, needs_datasets
 from hub.test_outputs import content, same
+from support import zstd
 
 import corpusfmt
 
@@ -64,7 +65,10 @@ def _is_unchanged(root: Path, answer: dict[str, Any]) -> bool:
     if "error" in answer:
         return False
     rows: list[Any] = [row for path in root.glob("data/*.parquet") for row in pq.read_table(path).to_pylist()]
-    rows += [json.loads(line) for path in root.glob("data/*.jsonl*") for line in content(path).split("\n")[:-1]]
+    try:
+        rows += [json.loads(line) for path in root.glob("data/*.jsonl*") for line in content(path).split("\n")[:-1]]
+    except (EOFError, zstd.ZstdError):
+        return False  # some versions load what there is of a file that is cut
     found = [row for split in answer["configs"][""].values() for row in split]
     return not rows or sorted(map(json.dumps, rows)) == sorted(map(json.dumps, found))
 
