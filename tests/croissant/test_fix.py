@@ -263,7 +263,11 @@ def repaired_twice(path: Path, **how: Any) -> None:
         after = said(document)
         assert [each for each in before[0] if not any(each in value for value in (*after[0], *after[1]))] == []
         # Values of two names of one property that are equal, perhaps once repaired, become one.
-        assert len(before[1]) <= len(after[1]) + fixed.repaired["CRO117"] or set(before[1]) <= set(after[1]) or fixed.removed
+        assert (
+            len(before[1]) <= len(after[1]) + fixed.repaired["CRO117"]
+            or set(before[1]) <= set(after[1])
+            or fixed.removed
+        )
         assert before[2] >= after[2]
 
 

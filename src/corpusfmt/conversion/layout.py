@@ -31,14 +31,13 @@ from corpusfmt.formats.parts import FOLDERS_ABOVE, is_root_file
 from corpusfmt.hub.kinds import loadable
 from corpusfmt.io.outputs import Place, StorePath
 from corpusfmt.io.paths import Entry, entry_of, is_hidden, walk
+from corpusfmt.manifest.model import NOT_IN_PATHS
 from corpusfmt.model import BadInput, Location, UsageError
 
 _FILE_NAME = re.compile(
     r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
     re.DOTALL,
 )
-# What a manifest refuses in a path.
-_NOT_IN_RELEASES = re.compile(r"[\x00-\x1f\x7f\\]")
 # OSCAR: a file in a checksum list that is not part of the corpus.
 _ONLY_LISTED = "other"
 # Folders of Dolma and Parquet whose names say nothing about the data.
@@ -79,7 +78,7 @@ class Work(Struct):
 def name_of(shard: Shard) -> Name:
     """Return the name of a shard, from the path of its first file."""
     # Seen from inside a dataset, its other tree is above.
-    path = _NOT_IN_RELEASES.sub(lambda match: f"%{ord(match[0]):02X}", loadable(shard.target or path_of(shard)))
+    path = NOT_IN_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", loadable(shard.target or path_of(shard)))
     *folders, file_name = (step for step in path.split("/") if step != "..")
     if _DOCUMENTS in folders:
         folders.remove(_DOCUMENTS)

@@ -27,6 +27,8 @@ VERIFICATION = "MANIFEST.verification.json"
 SIGNATURE = "model.sig"
 #: Names that no manifest lists: these in the folder of the manifest, and hidden ones anywhere. Each manifest states them.
 UNLISTED = (NAME, PROVENANCE, VERIFICATION, "*.sig", "*.asc", "*.sigstore", "*.sigstore.json", "**/.*")
+#: What no path in a manifest has.
+NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f\\]")
 _SIGNATURES = re.compile(r"[^/]+\.(?:sig|asc|sigstore(?:\.json)?)")
 
 _HEX = r"[0-9a-f]{64}"

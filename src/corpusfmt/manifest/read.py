@@ -10,7 +10,7 @@ import msgspec
 from corpusfmt.formats.general import barred
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer, pretty
-from corpusfmt.manifest.model import NAME, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
+from corpusfmt.manifest.model import NAME, NOT_IN_PATHS, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
 from corpusfmt.manifest.rules import (
     MALFORMED,
     REPEATED_NAME,
@@ -27,7 +27,6 @@ _Kind = TypeVar("_Kind")
 _MOST_BYTES = 64 * 1024 * 1024
 _PIECE = 64 * 1024
 _OUR_SCHEMAS = re.compile(r"corpusfmt-manifest/([1-9][0-9]{0,8})")
-_NOT_IN_PATHS = re.compile(r"[\x00-\x1f\x7f\\]")
 _DRIVE = re.compile(r"[A-Za-z]:")
 _HINT = "fetch the manifest again, or write it with `corpusfmt seal`"
 
@@ -145,7 +144,7 @@ def unsafe(path: str) -> str:
         return "leads out of its folder"
     if "" in steps or "." in steps:
         return "has an empty step"
-    return "has a control character or a backslash" if _NOT_IN_PATHS.search(path) else ""
+    return "has a control character or a backslash" if NOT_IN_PATHS.search(path) else ""
 
 
 def check_sums(manifest: Manifest, judge: Judge, path: str = NAME) -> None:

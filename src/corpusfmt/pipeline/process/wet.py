@@ -97,16 +97,16 @@ class Digests(Struct):
     def pages(self, batches: Iterable[Batch], dropped: Counter[str]) -> Iterator[Batch]:
         """Yield the records whose digests are true or missing, and count the lines of the others."""
         for batch in batches:
-            lies = {number for number, record in enumerate(batch.records()) if _is_false(record)}
-            if lies:
-                self.first = self.first or self._seen + min(lies) + 1
-                self.false += len(lies)
-                dropped["of a false digest"] += sum(
-                    record.text.count(b"\n") for number, record in enumerate(batch.records()) if number in lies
-                )
+            kept = []
+            for number, record in enumerate(batch.records(), self._seen + 1):
+                if _is_false(record):
+                    self.first = self.first or number
+                    self.false += 1
+                    dropped["of a false digest"] += record.text.count(b"\n")
+                else:
+                    kept.append(record)
             self._seen += len(batch.headers)
-            records = (record for number, record in enumerate(batch.records()) if number not in lies)
-            yield Batch.of(records) if lies else batch
+            yield batch if len(kept) == len(batch.headers) else Batch.of(kept)
 
 
 def _is_false(record: WetRecord) -> bool:
