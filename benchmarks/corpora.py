@@ -7,6 +7,7 @@ and carriage returns, control characters and words that are not NFC as often as 
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -393,7 +394,7 @@ def wet(path: Path, megabytes: float, kind: str = CLEAN, seed: int = 1) -> None:
                 "WARC-Date: 2018-11-12T17:28:45Z\r\n"
                 f"WARC-Record-ID: <urn:uuid:00000000-0000-4000-8{seed:03x}-{number:012x}>\r\n"
                 f"WARC-Refers-To: <urn:uuid:00000000-0000-4000-9{seed:03x}-{number:012x}>\r\n"
-                f"WARC-Block-Digest: sha1:{''.join(rng.choices('ABCDEFGHIJKLMNOPQRSTUVWXYZ234567', k=32))}\r\n"
+                f"WARC-Block-Digest: sha1:{base64.b32encode(hashlib.sha1(text).digest()).decode()}\r\n"
                 f"Content-Type: text/plain\r\nContent-Length: {len(text)}\r\n\r\n"
             )
             member = record.encode() + text + b"\r\n\r\n"
