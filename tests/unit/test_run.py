@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +55,20 @@ def die_once(marker_and_number: tuple[Path, int]) -> int:
     return number
 
 
+def half_a_result(how_and_marker: tuple[signal.Signals, Path]) -> int:
+    """Let a worker end, or stop, between the length of its first result and the result."""
+    how, marker = how_and_marker
+
+    def send(self: Connection, data: bytes) -> None:
+        os.write(self.fileno(), struct.pack("!i", len(data)))
+        marker.touch()
+        os.kill(os.getpid(), how)
+
+    if not marker.exists():
+        pytest.MonkeyPatch().setattr(Connection, "_send_bytes", send)
+    return 1
+
+
 def fail_on_three(number: int) -> int:
     if number == 3:
         raise ValueError("three")
@@ -82,6 +98,23 @@ def test_results_come_in_task_order(engine: str, monkeypatch: pytest.MonkeyPatch
 def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path) -> None:
     tasks = [(tmp_path / "died", number) for number in range(6)]
     assert list(run_tasks(die_once, tasks, executor_factory("processes", 2), window=4)) == list(range(6))
+
+
+def test_a_worker_that_dies_in_the_middle_of_a_result_costs_nothing(tmp_path: Path) -> None:
+    task = signal.SIGKILL, tmp_path / "died"
+    assert list(run_tasks(half_a_result, [task], executor_factory("processes", 2), window=4)) == [1]
+
+
+def test_a_worker_that_is_stopped_in_the_middle_of_a_result_does_not_keep_a_run_alive(tmp_path: Path) -> None:
+    marker = tmp_path / "stopped"
+    pool = executor_factory("processes", 2)()
+    pool.submit(half_a_result, (signal.SIGSTOP, marker))
+    while not marker.exists():
+        time.sleep(0.01)
+    stopping = threading.Thread(target=stop, args=(pool,), daemon=True)
+    stopping.start()
+    stopping.join(30)
+    assert not stopping.is_alive()
 
 
 def test_a_task_that_always_kills_its_worker_is_told_alone() -> None:

@@ -110,13 +110,18 @@ def placed_columns(engine: str | None, columns: str | Path | None) -> str | None
     return None if columns is None else str(columns)
 
 
+def processes_of(executor: Executor) -> list[BaseProcess]:
+    """Return the workers of a pool of processes; other executors have none that are known here."""
+    return list((getattr(getattr(executor, "_inner", executor), "_processes", None) or {}).values())
+
+
 def stop(executor: Executor) -> None:
     """Close an executor and abandon its running tasks: files that they published are complete, and others do not count.
 
     Workers are not asked to exit, because a killed worker may hold a lock that the others would wait for. One that is stopped
     does not end when it is terminated, and one that hangs in the kernel not even when it is killed: it is left.
     """
-    workers = list((getattr(executor, "_processes", None) or {}).values())
+    workers = processes_of(executor)
     try:
         for process in workers:
             process.terminate()
@@ -126,6 +131,9 @@ def stop(executor: Executor) -> None:
         for process in left:
             process.kill()
     HANGING.extend(_wait_for(left))
+    if results := getattr(executor, "_result_queue", None):
+        # If a worker ended in the middle of a result, a thread of the pool waits for the rest as long as anyone could write it.
+        results._writer.close()  # noqa: SLF001 - SimpleQueue closes both of its ends, or none
     # A pool without workers must be closed now: at exit, Python would race with it.
     executor.shutdown(wait=bool(workers) and not HANGING, cancel_futures=True)
 

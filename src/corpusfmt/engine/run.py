@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.engine.executors import SerialExecutor, stop
+from corpusfmt.engine.executors import SerialExecutor, processes_of, stop
 from corpusfmt.engine.progress import Gauge, note_read
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
 from corpusfmt.io.paths import noted_outputs, noting_outputs
@@ -27,17 +27,21 @@ if TYPE_CHECKING:
 # Seconds between looks at tasks and cluster.
 _LOOK_SECONDS = 2.0
 _CORES_SECONDS = 10.0
+# Seconds that a pool has to report a dead worker.
+_PATIENCE_SECONDS = 5.0
 # Seconds without the end of a task before the log says so; then twice as many.
 _FIRST_NOTE_SECONDS = 300.0
 
 
 class Watch:
-    """Watches the tasks of a cluster. Other executors report dead workers themselves.
+    """Watches the tasks of a cluster, and the workers of a pool.
 
+    A pool reports a dead worker at once, unless the worker died while it wrote a result, or just as a task was submitted.
     `shared` is a folder that each worker must see.
     """
 
     def __init__(self, executor: Executor, shared: Path | None = None) -> None:
+        self._executor = executor
         self._cluster: Cluster | None = executor if hasattr(executor, "complaint") else None  # type: ignore[assignment]
         if self._cluster is not None and shared is not None:
             self._cluster.share(shared)
@@ -67,7 +71,9 @@ class Watch:
             self._note_after = _FIRST_NOTE_SECONDS
             return False
         if self._cluster is None:
-            return False
+            return now - self._since > _PATIENCE_SECONDS and any(
+                not worker.is_alive() for worker in processes_of(self._executor)
+            )
         if now - self._since >= self._note_after:
             self._note_after *= 2
             said = f"{plural(len(tasks), 'task')} sent, none of which has ended for {now - self._since:,.0f} s"
