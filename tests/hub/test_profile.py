@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pytest
 from hub.folders import TWO, A, card, default, features, folders, plain, rows, write
 
 import corpusfmt
+from corpusfmt.hub import check
 from corpusfmt.hub.kinds import builder_of, matched, splits_of
 from corpusfmt.model import UsageError
 
@@ -360,3 +362,25 @@ def test_csv_is_loaded_by_pandas(files: dict[str, bytes], codes: list[str], tmp_
     report = corpusfmt.validate(write(files, tmp_path), profile="hub")
     assert [code for code in report.by_rule if code.startswith("HUB")] == codes
     assert (report.verdict.value == "valid") == (not codes)
+
+
+def test_what_the_hub_does_not_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = {A: plain("a")}
+    shards = {f"documents/b/{number}.bin": b"" for number in range(9_999)}
+    assert not found(write(data | shards | {"documents/b/x/y.bin": b""}, tmp_path / "full"))
+    more = {"documents/b/x/y.bin": b"", "documents/b/z.bin": b"", "documents/.git/objects/1": b""}
+    assert found(write(data | shards | more, tmp_path / "fuller")) == [
+        ("HUB401", "10,001 entries, expected at most 10,000")
+    ]
+    sizes = {"a.bin": 200, "b.bin": 201, "c.bin": 500, "d.bin": 501, ".cache/huggingface/e.bin": 501}
+    root = write(data | dict.fromkeys(sizes, b""), tmp_path / "large")
+    for name, size in sizes.items():
+        os.truncate(root / name, size * 10**9)
+    monkeypatch.setattr(check, "_ADVISED_FILES", 4)
+    report = corpusfmt.validate(root, profile="hub")
+    assert [(each.severity, each.location.path, each.message) for each in report.findings] == [
+        ("warning", ".", "5 files, expected at most 4"),
+        ("warning", "b.bin", "201 GB, expected at most 200"),
+        ("warning", "c.bin", "500 GB, expected at most 200"),
+        ("error", "d.bin", "501 GB, expected at most 500"),
+    ]

@@ -19,6 +19,9 @@ _API = re.compile(
 )
 _FILE = re.compile(r"/(?P<stored>stored/)?datasets/(?P<name>[^/]+/[^/]+)/resolve/(?P<revision>[^/]+)/(?P<path>.*)")
 
+# So many entries are in a page of a tree.
+_PAGE = 1000
+
 Files = dict[str, bytes]
 
 
@@ -51,6 +54,7 @@ class Hub:
         self.cuts: Counter[str] = Counter()
         self.asked: list[str] = []
         self.url = ""
+        self._trees: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
 
     def answer(self, handler: BaseHTTPRequestHandler) -> None:
         """Answer one request."""
@@ -85,17 +89,24 @@ class Hub:
         if commit is None:
             _refuse(handler, 404, "RevisionNotFound")
             return
-        files = repository.commits[commit]
+        files, headers = repository.commits[commit], {"Content-Type": "application/json"}
         if found["what"] in {None, "revision"}:
             gated = "manual" if repository.gated else False
             known: Any = {"id": found["name"], "sha": commit, "gated": gated, "private": repository.private}
             known["siblings"] = [{"rfilename": path} for path in files]
         else:
-            known = [*_tree(files, inside, recursive=query.get("recursive", [""])[0].lower() == "true")]
+            recursive = query.get("recursive", [""])[0].lower() == "true"
+            if (commit, inside, recursive) not in self._trees:
+                self._trees[commit, inside, recursive] = [*_tree(files, inside, recursive=recursive)]
+            whole, at = self._trees[commit, inside, recursive], int(query.get("cursor", ["0"])[0])
+            known = whole[at : at + _PAGE]
             if inside and not known:
                 _refuse(handler, 404, "EntryNotFound")
                 return
-        _send(handler, 200, json.dumps(known).encode(), {"Content-Type": "application/json"})
+            if at + _PAGE < len(whole):
+                following = f"{handler.path.partition('?')[0]}?recursive={recursive}&cursor={at + _PAGE}"
+                headers["Link"] = f'<{self.url}{following}>; rel="next"'
+        _send(handler, 200, json.dumps(known).encode(), headers)
 
     def _answer_file(self, handler: BaseHTTPRequestHandler, found: re.Match[str], allowed: bool) -> None:
         repository = self._repository(found["name"], allowed)

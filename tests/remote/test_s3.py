@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import os
 import random
@@ -13,13 +15,16 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
+from typing import ClassVar
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from remote.faults import Answer, Faults, Request
 from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
-from support import corpus, run_cli
+from support import DEEP, corpus, run_cli
 
 from corpusfmt.io.stores import RETRIES
+from corpusfmt.manifest.model import ListedFile, pieces_of
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -393,6 +398,52 @@ def test_a_release_in_the_store_is_verified(store: Store, local: Path) -> None:
     said = store.run("verify", place, "--output-format", "concise", status=1)
     assert "en/en.txt.gz: MAN205" in said
     assert "more.txt: MAN203" in said
+
+
+class _Large(Faults):
+    """Lists many objects in pages, and says the digest of any of them without having them."""
+
+    objects: ClassVar[dict[str, bytes]] = {}
+
+    def answered(self, request: Request, ask: Callable[[Request], Answer]) -> Answer:
+        place = urlsplit(request.path)
+        asked = dict(parse_qsl(place.query))
+        if request.method == "HEAD" and (data := self.objects.get(place.path.removeprefix("/bucket/"))) is not None:
+            digest = base64.b64encode(hashlib.sha256(data).digest()).decode()
+            return Answer(200, {"x-amz-checksum-sha256": digest, "Content-Length": str(len(data))}, b"")
+        if asked.get("list-type") != "2" or "delimiter" in asked:
+            return ask(request)
+        paths, at = [*self.objects], int(asked.get("continuation-token", "0"))
+        said = "".join(
+            f"<Contents><Key>{path}</Key><Size>{len(self.objects[path])}</Size></Contents>"
+            for path in paths[at : at + 1000]
+        )
+        more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{at + 1000}</NextContinuationToken>"
+        said += more if at + 1000 < len(paths) else ""
+        return Answer(200, {"Content-Type": "application/xml"}, f"<ListBucketResult>{said}</ListBucketResult>".encode())
+
+
+@pytest.mark.parametrize("quick", [True] if not DEEP else [True, False])
+def test_many_objects_are_verified_in_little_memory(quick: bool) -> None:
+    data = {f"many/d/{number // 1000}/{number}.txt": b"%d" % number for number in range(100_000)}
+    files = {
+        path.removeprefix("many/"): ListedFile(len(each), hashlib.sha256(each).hexdigest())
+        for path, each in sorted(data.items())
+    }
+    with serving(_Large(0, 0)) as store:
+        manifest = b"".join(pieces_of(files, {}, "", ""))
+        store.put("many/MANIFEST.json", manifest)
+        # What the console of S3 makes of a folder is no file.
+        changed = {"many/d/0/": b"", "many/d/0/0.txt": b"12", "many/d/0/more.txt": b"", "many/MANIFEST.json": manifest}
+        _Large.objects = data | changed
+        program = (
+            f"import corpusfmt, re; report = corpusfmt.verify('s3://bucket/many', quick={quick});"
+            "print([(each.code, each.location.path) for each in report.findings]);"
+            "print(re.search('VmHWM: *(.*) kB', open('/proc/self/status').read())[1])"
+        )
+        said, memory = store.run(code=program).splitlines()
+    assert said == "[('MAN203', 'd/0/more.txt'), ('MAN204', 'd/0/0.txt')]"
+    assert int(memory) < 200_000
 
 
 def test_the_store_has_failed_in_every_way(store: Store) -> None:

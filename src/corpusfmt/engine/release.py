@@ -14,7 +14,7 @@ from corpusfmt.formats import Format, Shard, ShardResult
 from corpusfmt.formats.general import LINK_OUTSIDE_ROOT, UNREADABLE, barred
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import Meter
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.streams import facts_of
 from corpusfmt.manifest.beside import Known, check_records, named_digests, role_of_record
 from corpusfmt.manifest.claims import check_claims
@@ -80,7 +80,7 @@ def release_at(
 
     With `data`, and where there is nothing but a description, that is checked against the data elsewhere.
     """
-    found = listing(root, {entry.path: entry for shard in shards for entry in shard.files.values()})
+    found = listing(walk(root), {entry.path: entry for shard in shards for entry in shard.files.values()})
     paths = {entry.url: path for path, entry in found.files.items()}
     if sealing:
         return CheckedRelease(root, found, None, paths=paths)

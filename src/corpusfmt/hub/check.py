@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -22,7 +24,9 @@ from corpusfmt.hub.rules import (
     COLUMN_ADDED,
     DATA_NOT_LOADED,
     KEY_MISSING,
+    LIMIT_EXCEEDED,
     LOADED_TWICE,
+    NAME_REFUSED,
     NOTHING_LOADED,
     READ_AS_TIME,
     SIDE_FILE_LOADED,
@@ -43,6 +47,10 @@ _BY_CODE = {
     each.code: each for each in (CARD_MALFORMED, COLUMN_ADDED, KEY_MISSING, READ_AS_TIME, TYPE_DIFFERS, VALUE_CHANGED)
 }
 _IN_CARD = "list the data files in the `configs` of a card"
+# https://huggingface.co/docs/hub/storage-limits, read in November 2026: it takes no more, or advises against more.
+_MOST_ENTRIES, _ADVISED_FILES = 10_000, 100_000
+_MOST_GB, _ADVISED_GB, _GB = 500, 200, 10**9
+_LEFT_OUT = re.compile(r"(?:^|/)(?:\.git|\.cache/huggingface)(?:/|$)")
 _ONCE = "rename the file, or list it once in the card"
 
 
@@ -99,6 +107,7 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, run: Run)
         _judge_rows(tables, {root.path: root}, judge, run)
         return
     entries = {entry.path: entry for entry in walk(root) if entry.kind == "file"}
+    _judge_limits(entries, judge)
     for path in documents:
         if found := unloadable(path):
             judge.report(UNSAFE_NAME, Problem(f"`{path}` contains `{found}`", Location(path), "rename it"))
@@ -112,6 +121,33 @@ def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, run: Run)
     _judge_files(tables, documents, filled, judge)
     _judge_capitals(filled, judge)
     _judge_rows(tables, entries, judge, run)
+
+
+def _judge_limits(entries: Mapping[str, Entry], judge: Judge) -> None:
+    """Report what the Hub does not take, of what `hf upload` does not leave out."""
+    files = {path: each for path, each in entries.items() if not _LEFT_OUT.search(path)}
+    seen: set[str] = set()
+    held = Counter[str]()
+    for path in files:
+        entry = path
+        while entry and entry not in seen:
+            seen.add(entry)
+            entry = posixpath.dirname(entry)
+            held[entry] += 1
+    for folder, count in held.items():
+        if count > _MOST_ENTRIES:
+            message = f"{count:,} entries, expected at most {_MOST_ENTRIES:,}"
+            judge.report(LIMIT_EXCEEDED, Problem(message, Location(folder or "."), "divide the folder"))
+        if posixpath.basename(folder) == ".cache":
+            judge.report(NAME_REFUSED, Problem("`hf upload` refuses such a folder", Location(folder), "rename it"))
+    if len(files) > _ADVISED_FILES:
+        message = f"{len(files):,} files, expected at most {_ADVISED_FILES:,}"
+        judge.report(LIMIT_EXCEEDED, Problem(message, Location("."), "merge files", minor=True))
+    for path, each in files.items():
+        if each.size > _ADVISED_GB * _GB:
+            is_refused = each.size > _MOST_GB * _GB
+            message = f"{each.size / _GB:.0f} GB, expected at most {_MOST_GB if is_refused else _ADVISED_GB}"
+            judge.report(LIMIT_EXCEEDED, Problem(message, Location(path), "divide the file", minor=not is_refused))
 
 
 def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:

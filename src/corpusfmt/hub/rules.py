@@ -1,4 +1,4 @@
-"""Internal: HUB1xx, the files that are read; HUB2xx, their columns; HUB3xx, the card."""
+"""Internal: HUB1xx, the files that are read; HUB2xx, their columns; HUB3xx, the card; HUB4xx, what the Hub takes."""
 
 from __future__ import annotations
 
@@ -181,6 +181,32 @@ CARD_SPLIT_SIZE = RULES.finding(
     Why: `load_dataset` reads everything, then fails.
     Example: `num_examples: 1000` for 999 rows.
     Fix: write the exact number, or leave `splits` out.
+    """,
+    spec=_SPEC,
+)
+
+LIMIT_EXCEEDED = RULES.finding(
+    "HUB401",
+    "limit-exceeded",
+    """A folder has more than 10,000 entries, or a file more than 500 GB: the Hub takes no more.
+
+    Why: the upload fails, perhaps after hours. A warning from 100,000 files or 200 GB a file on, which the Hub advises against
+    (https://huggingface.co/docs/hub/storage-limits, in November 2026).
+    Example: `data/` with 20,000 shards.
+    Fix: merge small files, write smaller parts, or divide the folder.
+    """,
+    grades={"minor": Severity.WARNING},
+    spec=_SPEC,
+)
+
+NAME_REFUSED = RULES.finding(
+    "HUB402",
+    "name-refused",
+    """A file is below a folder called `.cache`.
+
+    Why: `hf upload` refuses the whole folder. It leaves out `.git` and `.cache/huggingface`.
+    Example: `data/.cache/index.json`.
+    Fix: rename or remove the folder.
     """,
     spec=_SPEC,
 )

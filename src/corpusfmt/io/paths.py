@@ -15,7 +15,7 @@ import re
 import stat
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from fnmatch import fnmatchcase
@@ -831,13 +831,58 @@ def _walk_remote(url: str, depth: int | None, root: Root) -> Iterator[Entry]:
     above = len(without_query(base))
     for name in sorted(found):
         path, facts = name[above:].strip("/"), found.pop(name)
-        if path:
-            kind: EntryKind = "directory" if facts["type"] == "directory" else "file"
-            at, size = filesystem.unstrip_protocol(name), facts.get("size") or 0
+        kind: EntryKind = "directory" if facts["type"] == "directory" else "file"
+        size = facts.get("size") or 0
+        if path and (kind == "directory" or not _is_marker(name, size)):
+            at = filesystem.unstrip_protocol(name)
             if digest := getattr(facts.get("lfs"), "sha256", ""):
                 yield _WithDigest(path, at, kind, size, root=root, sha256=digest)
             else:
                 yield _unchained(path, at, path) or Entry(path, at, kind, size, root=root)
+
+
+def files_in(folder: Entry) -> Iterator[Entry]:
+    """Yield what `walk` yields but folders, in any order; the clients of S3 and the Hub keep none of it for later requests."""
+    paged = next((files for start, files in _PAGED.items() if folder.is_remote and folder.url.startswith(start)), None)
+    if paged is not None:
+        for path, size, digest in paged(folder.url):
+            found = replace(folder.unseen(path), size=size)
+            yield _WithDigest(path, found.url, "file", size, root=folder.root, sha256=digest) if digest else found
+    else:
+        yield from (each for each in walk(folder) if each.kind != "directory")
+
+
+_Files = Iterable[tuple[str, int, str]]
+
+
+def _on_hub(url: str) -> _Files:
+    from corpusfmt.io.revisions import files_at  # noqa: PLC0415 - rarely needed
+
+    return files_at(url, store_of(url)[0].served)
+
+
+def _on_s3(url: str) -> _Files:
+    filesystem, base = store_of(url)
+    bucket, key, _ = filesystem.split_path(base)
+    above = f"{key}/" if key else ""
+    asked = {"Bucket": bucket, "Prefix": above, **filesystem.req_kw}
+    while True:
+        page = filesystem.call_s3("list_objects_v2", **asked)
+        for each in page.get("Contents", ()):
+            path = each["Key"].removeprefix(above)
+            if not _is_marker(path, each["Size"]):
+                yield path, each["Size"], ""
+        if not page.get("IsTruncated"):
+            return
+        asked["ContinuationToken"] = page["NextContinuationToken"]
+
+
+_PAGED: Mapping[str, Callable[[str], _Files]] = {f"{_HUB}datasets/": _on_hub, "s3://": _on_s3, "s3a://": _on_s3}
+
+
+def _is_marker(path: str, size: int) -> bool:
+    """Return whether an object stands for a folder, as the consoles of stores make them."""
+    return not size and (not path or path.endswith("/"))
 
 
 def printable(name: str) -> str:

@@ -40,6 +40,21 @@ def pinned(url: str, served: Any) -> str:
     return f"{_SCHEME}{address['kind']}{address['name']}@{quote(commit, safe='')}{address['path']}"
 
 
+def files_at(url: str, served: Any) -> list[tuple[str, int, str]]:
+    """Return path, size and SHA-256 (hexadecimal, else empty) of the files below a pinned address, asked for in pages."""
+    place = served.resolve_path(url)
+    above = f"{place.path_in_repo}/" if place.path_in_repo else ""
+    api = import_module("huggingface_hub").HfApi(endpoint=served.endpoint, token=served.token)
+    asked = {"recursive": True, "revision": place.revision, "repo_type": place.repo_type}
+
+    def listed() -> list[tuple[str, int, str]]:
+        tree = api.list_repo_tree(place.repo_id, place.path_in_repo or None, **asked)
+        files = (each for each in tree if hasattr(each, "blob_id"))
+        return [(each.path.removeprefix(above), each.size, getattr(each.lfs, "sha256", "")) for each in files]
+
+    return persistently(f"list {url}", listed)
+
+
 def revision_of(url: str) -> Json:
     """Return what a report says of a pinned address on the Hub: the commit of its repository; nothing of other paths."""
     address = re.fullmatch(_ADDRESS, url)

@@ -18,7 +18,7 @@ from typing import Annotated
 from msgspec import Meta, Struct, field, to_builtins
 
 from corpusfmt.formats.general import barred
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry, files_in
 from corpusfmt.io.streams import facts_of
 from corpusfmt.io.text import pointer
 from corpusfmt.manifest.model import (
@@ -418,8 +418,8 @@ def check_folder(root: Entry, claims: Claims, judge: Judge) -> None:
     if claims.bundle is None:
         return
     ignored = claims.bundle.ignored | _OF_GIT
-    for each in walk(root):
-        if each.kind == "directory" or not is_unlisted(each.path) or each.path in {NAME, SIGNATURE, *PREDICATES}:
+    for each in files_in(root):
+        if not is_unlisted(each.path) or each.path in {NAME, SIGNATURE, *PREDICATES}:
             continue
         path = PurePosixPath(each.path)
         if each.path not in claims.bundle.digests and ignored.isdisjoint(map(str, (path, *path.parents))):

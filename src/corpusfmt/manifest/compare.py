@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 
@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from corpusfmt.formats.general import report_barred
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.paths import Entry, walk
+from corpusfmt.io.paths import Entry
 from corpusfmt.manifest.model import ListedFile, Manifest, by_bytes, is_unlisted
 from corpusfmt.manifest.rules import (
     CONTENT_REPEATED,
@@ -43,11 +43,11 @@ class Listing(Struct, frozen=True):
     is_whole: bool = True
 
 
-def listing(root: Entry, known: Mapping[str, Entry] = {}) -> Listing:
-    """Return the files in a folder that a manifest would list; those of `known` entries that are the same are these."""
+def listing(entries: Iterable[Entry], known: Mapping[str, Entry] = {}) -> Listing:
+    """Return the files of a folder that a manifest would list; those of `known` entries that are the same are these."""
     files: dict[str, Entry] = {}
     barred: dict[str, Entry] = {}
-    for entry in walk(root):
+    for entry in entries:
         if entry.kind != "directory" and not is_unlisted(entry.path):
             same = known.get(entry.path)
             (barred if entry.is_barred else files)[entry.path] = same if same == entry else entry

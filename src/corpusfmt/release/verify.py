@@ -28,10 +28,10 @@ from corpusfmt.io.paths import (
     before_work,
     digest_in_store,
     entry_of,
+    files_in,
     folder_at,
     is_remote,
     nothing_at,
-    store_of,
     users_cache,
 )
 from corpusfmt.io.revisions import revision_of
@@ -182,13 +182,11 @@ def _verify(
 def _listing(root: Entry, manifest: Manifest, *, quick: bool) -> Listing:
     """Return the files of a release; if a store cannot list them, the files of the manifest that exist."""
     if not root.is_remote:
-        return listing(root)
+        return listing(files_in(root))
     try:
-        found = listing(root)
+        found = listing(files_in(root))
     except (OSError, NotImplementedError):
         found = Listing()
-    with suppress(AttributeError):  # not every client has one, and it would take most of the memory
-        store_of(root.url)[0].dircache.clear()
     if any(path in manifest.files or each.name == NAME for path, each in found.files.items()):
         return found
     if quick:
