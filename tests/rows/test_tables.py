@@ -112,3 +112,65 @@ def test_a_row_of_csv_has_a_bound(tmp_path: Path) -> None:
     report = corpusfmt.validate(tmp_path, format="jsonl", max_line_bytes=1024 * 1024)
     assert [(each.code, each.location.line) for each in report.findings] == [("GEN304", 1)]
     assert "more than 1,048,576" in report.findings[0].message
+
+
+HOSTILE = [
+    "a,b",
+    'a "quote"',
+    "\ufefffirst",
+    "two\nlines",
+    "CR \r alone",
+    "CR LF\r\n",
+    "\ttab",
+    "\0",
+    " ",
+    "",
+    "=1+1",
+    "\u2028",
+]
+
+
+def test_texts_come_back_from_csv(tmp_path: Path) -> None:
+    rows = [dict.fromkeys(filter(None, HOSTILE), text) for text in HOSTILE]
+    write(tmp_path / "in/train.jsonl", rows)
+    report = corpusfmt.convert(tmp_path / "in", tmp_path / "csv", to="csv")
+    table = tmp_path / "csv/data/train.csv.gz"
+    frame = pd.read_csv(table, dtype=str, keep_default_na=False, na_values=[])
+    assert (frame.to_dict("records"), report.results["losses"]) == (rows, {})
+    corpusfmt.convert(table, tmp_path / "back", to="jsonl")
+    with gzip.open(tmp_path / "back/data/train.jsonl.gz") as file:
+        assert [json.loads(line) for line in file] == rows
+
+
+LOST: dict[str, tuple[list[Json], str, bytes]] = {
+    "csv": (
+        [
+            {"a": None, "b": ["x"], "c": {"d": 1.5}, "e": -1, "f": True},
+            {"f": "=1", "e": 0, "c": None, "b": {}, "a": ""},
+        ],
+        "null, written as an empty cell, 2 times\n  lost: lists and objects, written as JSON texts, 3 times",
+        b'a,b,c,e,f\n,"[""x""]","{""d"":1.5}",-1,true\n,{},,0,=1\n',
+    ),
+    "csv-safe": (
+        [{"@a": "=1", "b": "-1"}, {"@a": -1, "b": "x"}],
+        "formulas, written after an apostrophe, 4 times",
+        b"'@a,b\n'=1,'-1\n-1,x\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("to", LOST)
+def test_what_csv_cannot_have_is_a_loss(to: str, tmp_path: Path) -> None:
+    rows, lost, expected = LOST[to]
+    write(tmp_path / "in/train.jsonl", rows)
+    assert b"CNV101 would be lost" in run_cli("convert", "in", "out", "--to", to, cwd=tmp_path).stderr
+    done = run_cli("convert", "in", "out", "--to", to, "--on-loss", "allow", cwd=tmp_path)
+    assert done.stdout.decode().partition("lost: ")[2] == f"{lost}\n"
+    assert gzip.decompress((tmp_path / "out/data/train.csv.gz").read_bytes()) == expected
+
+
+@pytest.mark.parametrize("rows", [[{"a": 1}, {"b": 1}], [{"a": 1}, {"a": 1, "b": 1}], [{"a": 1}, {}]])
+def test_rows_with_other_columns_do_not_fit_csv(rows: list[Json], tmp_path: Path) -> None:
+    write(tmp_path / "in/train.jsonl", rows)
+    with pytest.raises(UsageError, match="the rows do not fit CSV, write them as jsonl or parquet: not all have "):
+        corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="csv", format="jsonl")

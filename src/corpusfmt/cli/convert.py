@@ -28,7 +28,7 @@ To = Annotated[
     str,
     typer.Option(
         "--to",
-        help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma, parquet, jsonl or text.",
+        help="oscar (means 1.1), oscar-1.0, oscar-1.1, dolma, parquet, jsonl, csv, csv-safe or text.",
         autocompletion=completion.targets,
     ),
 ]

@@ -35,7 +35,7 @@ from corpusfmt.manifest.model import NOT_IN_PATHS
 from corpusfmt.model import BadInput, Location, UsageError
 
 _FILE_NAME = re.compile(
-    r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
+    r"(?P<stem>.+?)(?:_part_(?P<part>[1-9]\d{0,8}))?(?:\.(?:txt|jsonl|json|ndjson|parquet|csv|tsv))?(?:\.gz|\.zst|\.zstd|\.xz|\.bz2|\.lz4)?",
     re.DOTALL,
 )
 # OSCAR: a file in a checksum list that is not part of the corpus.

@@ -434,11 +434,11 @@ def named_format(name: str) -> tuple[Format, str]:
     base, _, version = name.partition("-")
     here = _modules().get(base)
     fmt = _format_in(here) if here else None
-    if fmt is not None and (not version or version in fmt.versions):
+    if fmt is not None and (not version or version in {*fmt.versions, *fmt.writers}):
         return fmt, version
     known = {fmt.name: fmt for fmt in all_formats()}
     fmt = known.get(base)
-    if fmt is not None and (not version or version in fmt.versions):
+    if fmt is not None and (not version or version in {*fmt.versions, *fmt.writers}):
         return fmt, version
     for each in known.values():
         if name in each.aliases:

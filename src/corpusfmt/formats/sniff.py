@@ -10,7 +10,7 @@ from shlex import quote
 
 import msgspec
 
-from corpusfmt.io.jsonlines import csv_separator, rows_of_csv
+from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.lines import Block
 from corpusfmt.io.paths import Entry, PointerFile, is_hidden, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content, codec_of_name
@@ -197,6 +197,8 @@ def _head(entry: Entry) -> tuple[bytes, list[Json]]:
     except (OSError, StreamFault):
         pass
     if separator := csv_separator(entry.name):
+        from corpusfmt.io.csvrows import rows_of_csv  # noqa: PLC0415 - imports csv
+
         whole = Block(head[: head.rfind(b"\n") + 1] or head, 1, 0)
         found = rows_of_csv([whole], separator, _MOST_BYTES, {})
         head = b"".join(each.data for each in found if isinstance(each, Block))

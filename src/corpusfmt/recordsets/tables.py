@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import base64
-import csv
-import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from corpusfmt.formats.recordsets import Column, Record
+from corpusfmt.io.csvrows import cell, csv_line, inert_cell, printable
 from corpusfmt.model import UsageError
 from corpusfmt.wording import clipped, json_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-# What a cell begins with that spreadsheets run (https://owasp.org/www-community/attacks/CSV_Injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 # Size of a batch.
 _ROWS, _BYTES = 4096, 16 * 1024 * 1024
 
@@ -26,7 +23,7 @@ _ROWS, _BYTES = 4096, 16 * 1024 * 1024
 def json_lines(_columns: Sequence[Column], records: Iterable[Record], out: BinaryIO) -> None:
     """Write records as JSON Lines: bytes as Base64, NaN and infinities as null."""
     for each in records:
-        text = json.dumps(_printable(each), ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(printable(each), ensure_ascii=False, separators=(",", ":"))
         out.write(json_text(text).encode() + b"\n")
 
 
@@ -37,48 +34,9 @@ def csv_lines(
 
     With `for_spreadsheets`, texts that a spreadsheet would run as formulas begin with an apostrophe.
     """
-    cell = _inert_cell if for_spreadsheets else _cell
-    row = io.StringIO()
-    writer = csv.writer(row, lineterminator="\n")
-    for cells in _rows_of_text([each.name for each in columns], records, cell):
-        writer.writerow(cells)
-        out.write(row.getvalue().encode("utf-8", "backslashreplace"))
-        row.seek(0)
-        row.truncate()
-
-
-def _rows_of_text(
-    names: Sequence[str], records: Iterable[Record], cell: Callable[[Any], str]
-) -> Iterator[Sequence[str]]:
-    yield [cell(name) for name in names]
-    for each in records:
-        yield [cell(value) for value in each.values()]
-
-
-def _inert_cell(value: Any) -> str:
-    text = _cell(value)
-    return f"'{text}" if isinstance(value, str | bytes) and text.startswith(_FORMULA) else text
-
-
-def _cell(value: Any) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    return json.dumps(_printable(value), ensure_ascii=False, separators=(",", ":"))
-
-
-def _printable(value: Any) -> Any:
-    """Return a value for JSON: bytes as Base64, NaN and infinities as null."""
-    if isinstance(value, bytes):
-        return base64.b64encode(value).decode()
-    if isinstance(value, float) and not -float("inf") < value < float("inf"):
-        return None
-    if isinstance(value, list):
-        return [_printable(each) for each in value]
-    if isinstance(value, dict):
-        return {name: _printable(each) for name, each in value.items()}
-    return value
+    shown = inert_cell if for_spreadsheets else cell
+    rows = chain([[each.name for each in columns]], (each.values() for each in records))
+    out.writelines(csv_line(map(shown, cells)) for cells in rows)
 
 
 def parquet_file(columns: Sequence[Column], records: Iterable[Record], out: BinaryIO) -> None:

@@ -6,13 +6,13 @@ from collections.abc import Collection, Iterator, Mapping
 
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.columns import columns_of_rows
-from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
+from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, files_of, rows_of
 from corpusfmt.formats.jsonl.layout import RECORDS, RULES, VERSION, detect, finish, plan
 from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.rows.columned import restored
 from corpusfmt.formats.rows.format import SUMMARY
 from corpusfmt.formats.rows.reading import ROWS
-from corpusfmt.formats.rows.writing import rows_writer
+from corpusfmt.formats.rows.writing import csv_writer, rows_writer
 from corpusfmt.formats.sniff import first_rows
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.paths import Entry
@@ -32,11 +32,12 @@ def _text_column(files: Mapping[str, Entry]) -> Mapping[str, str]:
 
 #: Rows may have any fields, so a folder of them is described by its content; this is for those that a conversion wrote.
 DESCRIBER = Describer(SUMMARY, _record_sets, columns=_text_column, is_open=True)
+CSV = Describer("Rows of CSV", lambda paths, contents: iter([files_of(paths, contents)]), is_open=True)
 
 
 FORMAT = Format(
     name="jsonl",
-    summary="JSON Lines: rows with a text",
+    summary="JSON Lines, CSV and TSV: any rows",
     versions=(VERSION,),
     rules=RULES,
     detect=detect,
@@ -54,7 +55,12 @@ FORMAT = Format(
         names_fields=True,
         has_columns=True,
     ),
-    writers={VERSION: rows_writer("data", restored, takes_tables=True)},
-    describers={VERSION: DESCRIBER},
+    aliases={"csv": "csv", "csv-safe": "csv-safe"},
+    writers={
+        VERSION: rows_writer("data", restored, takes_tables=True),
+        "csv": csv_writer("data", restored),
+        "csv-safe": csv_writer("data", restored, safe=True),
+    },
+    describers={VERSION: DESCRIBER, "csv": CSV, "csv-safe": CSV},
     is_general=True,
 )

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.general import CSV_MALFORMED, barred, broken_stream, too_long
-from corpusfmt.io.jsonlines import CsvFault, csv_separator, rows_of_csv
+from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
@@ -121,6 +121,8 @@ class RowFile:
         self.bytes += chunks.bytes
 
     def _rows_of(self, found: Iterable[Block | LongLine]) -> Iterator[Block | LongLine]:
+        from corpusfmt.io.csvrows import CsvFault, rows_of_csv  # noqa: PLC0415 - imports csv
+
         faults: dict[str, CsvFault] = {}
         try:
             yield from rows_of_csv(found, csv_separator(self._entry.name), self._max_line_bytes, faults)

@@ -1,8 +1,9 @@
-"""For formats: Write documents as rows of JSON Lines, gzip-compressed, with the attribute files of a part."""
+"""For formats: Write documents as rows of JSON Lines, with the attribute files of a part, or of CSV; both gzip-compressed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, BinaryIO
 
 import msgspec
@@ -14,7 +15,8 @@ from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.loading import Columns
 from corpusfmt.io.text import json_line, json_lines
-from corpusfmt.model import Document, Json
+from corpusfmt.model import Document, Json, UsageError
+from corpusfmt.wording import clipped
 
 _decoded = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -113,6 +115,60 @@ class RowsWriter:
         """End the streams; return size, digest and columns of each file."""
         streams, columns = (self._documents, *self._sets), (self._columns, *self._set_columns)
         return [replace(stream.finish(), columns=each.finish()) for stream, each in zip(streams, columns, strict=True)]
+
+
+class CsvWriter:
+    """Writes rows to an open file of CSV, whose columns are those of the first row."""
+
+    def __init__(self, files: Sequence[BinaryIO], compression: CompressionName) -> None:
+        self._stream = GzipWriter(files[0], compression)
+        self._names: list[str] = []
+        self.text_bytes = 0
+
+    def add(self, row: Mapping[str, str]) -> None:
+        from corpusfmt.io.csvrows import csv_line  # noqa: PLC0415 - imports csv
+
+        if not self._names:
+            self._names = [*row]
+            self._stream.write(csv_line(row))
+        if (odd := row.keys() ^ {*self._names}) or not row:
+            names = ", ".join(f"`{clipped(name)}`" for name in sorted(odd)) or "a column"
+            raise UsageError(f"the rows do not fit CSV, write them as jsonl or parquet: not all have {names}")
+        line = csv_line(row[name] for name in self._names)
+        self._stream.write(line)
+        self.text_bytes += len(line)
+
+    def finish(self) -> list[FileFacts]:
+        """End the stream; return its size and digest."""
+        return [self._stream.finish()]
+
+
+def csv_writer(below: str, row_of: Callable[[Document], Json], *, safe: bool = False) -> Writer[Mapping[str, str]]:
+    """Return the writer of rows as CSV in files below a folder; no cell of `safe` ones is a formula."""
+
+    def item(document: Document) -> Item[Mapping[str, str]]:
+        from corpusfmt.io.csvrows import cell, inert_cell, is_formula  # noqa: PLC0415 - imports csv
+
+        row = row_of(document)
+        losses = {
+            "null, written as an empty cell": sum(value is None for value in row.values()),
+            "lists and objects, written as JSON texts": sum(isinstance(value, list | dict) for value in row.values()),
+            "formulas, written after an apostrophe": sum(map(is_formula, chain(row, row.values()))) if safe else 0,
+            "attribute sets": len(document.attribute_rows),
+        }
+        shown = inert_cell if safe else cell
+        cells = {shown(name): shown(value) for name, value in row.items()}
+        return Item(cells, {what: count for what, count in losses.items() if count})
+
+    return Writer(
+        item=item,
+        open_part=CsvWriter,
+        names=lambda stem, part: [f"{stem}.csv.gz" if part is None else f"{stem}_part_{part}.csv.gz"],
+        by_language=False,
+        folder=lambda name: f"{below}/{name}" if name else below,
+        loaded=lambda path: Loaded("", below, "a row") if path.startswith(f"{below}/") else None,
+        takes_tables=True,
+    )
 
 
 def rows_writer(
