@@ -120,6 +120,7 @@ def test_a_named_text_is_enough(command: tuple[str, ...], tmp_path: Path) -> Non
     [
         ("in/a.jsonl", lines({"doc_id": "a", "body": "one"}) * 3, "`doc_id`, `body`", "body"),
         ("in/a.jsonl", lines({"id": "a", "text": "one"}), "`id`, `text`", "text"),
+        ("in/a.jsonl", lines({"doc": {"id": "a", "body": "one"}}), "`doc`", "/doc/body"),
         ("in/a.csv", b"body,label\none,1\n", "`body`, `label`", "body"),
     ],
 )
@@ -127,8 +128,8 @@ def test_a_named_text_that_no_row_has_is_refused(
     name: str, data: bytes, fields: str, hint: str, tmp_path: Path
 ) -> None:
     write(tmp_path, {name: data})
-    for command in (["validate", "in"], ["stats", "in"], ["convert", "in", "out", "--to", "jsonl"]):
-        done = run_cli(*command, "--text-field", "bdy", cwd=tmp_path)
+    for command in ("validate in", "validate in --format jsonl", "stats in", "convert in out --to jsonl"):
+        done = run_cli(*command.split(), "--text-field", "bdy", cwd=tmp_path)
         said = f"error: `{name[3:]}` has rows with {fields}, and no `bdy`: name its field with --text-field {hint}\n"
         assert (done.returncode, done.stderr.decode()) == (2, said)
 

@@ -241,11 +241,15 @@ def test_a_file_alone_may_have_any_name(tmp_path: Path) -> None:
 
 _VALUES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
 _ROWS = st.dictionaries(
-    st.sampled_from(["text", "id", "content", "metadata", "x"]), _VALUES | st.lists(_VALUES, max_size=2)
+    st.sampled_from(["text", "id", "content", "metadata", "x"]),
+    _VALUES | st.lists(_VALUES, max_size=2) | st.dictionaries(st.sampled_from(["text", "x"]), _VALUES),
+)
+_READING = st.sampled_from(
+    [ReadOptions(), ReadOptions(text_field="content", id_field="x"), ReadOptions(text_field="/content/text")]
 )
 
 
-@given(_ROWS | _VALUES, st.sampled_from([ReadOptions(), ReadOptions(text_field="content", id_field="x")]))
+@given(_ROWS | _VALUES, _READING)
 def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions) -> None:
     line = json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogatepass")
     records = ColumnRecords(Shard(0, "a.jsonl", {}), CheckOptions(reading=reading))
@@ -261,7 +265,7 @@ def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions
 @given(
     row=_ROWS,
     escaped=st.booleans(),
-    reading=st.sampled_from([ReadOptions(), ReadOptions(text_field="content", id_field="x")]),
+    reading=_READING,
 )
 @example(row={"text": "a/b\x01\x1f\x7f\u2028 \\u0041 \U0001f642"}, escaped=True, reading=ReadOptions())
 @example(row={"text": "a"}, escaped=False, reading=ReadOptions(id_field="text"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support import run_cli
@@ -174,3 +175,34 @@ def test_rows_with_other_columns_do_not_fit_csv(rows: list[Json], tmp_path: Path
     write(tmp_path / "in/train.jsonl", rows)
     with pytest.raises(UsageError, match="the rows do not fit CSV, write them as jsonl or parquet: not all have "):
         corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="csv", format="jsonl")
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_a_text_in_an_object_comes_back(kind: str, tmp_path: Path) -> None:
+    rows = [{"doc": {"n": n, "text": text}, "meta": {"id": f"{n}"}} for n, text in enumerate(["one", "two\n", ""])]
+    source = write(tmp_path / "in/train.jsonl", rows)
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist(rows), source / "train.parquet")
+        (source / "train.jsonl").unlink()
+    named: Any = {"text_field": "/doc/text", "id_field": "/meta/id"}
+    report = corpusfmt.validate(source, **named)
+    assert (report.verdict.value, report.coverage.documents, report.by_rule) == ("valid", 3, {"GEN203": 1})
+    assert [(each.id, each.text) for each in corpusfmt.read(source, **named)] == [
+        ("0", "one"),
+        ("1", "two\n"),
+        ("2", ""),
+    ]
+    corpusfmt.convert(source, tmp_path / "dolma", to="dolma", **named)
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    with gzip.open(tmp_path / "back/data/train.jsonl.gz") as file:
+        assert [json.loads(line) for line in file] == rows
+
+
+WITHOUT = {"/doc/n": "PQT202", "/doc/x": "PQT202", "/x/text": "PQT201"}
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_a_text_in_an_object_that_a_table_lacks_is_a_finding(name: str, tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([{"doc": {"n": 1, "text": None}}]), tmp_path / "a.parquet")
+    assert corpusfmt.validate(tmp_path, text_field=name).by_rule == {WITHOUT[name]: 1}
+    assert corpusfmt.validate(tmp_path, text_field="/doc/text").by_rule == {"PQT202": 1}

@@ -42,7 +42,7 @@ from corpusfmt.formats import (
     named_format,
     refuse_barred,
 )
-from corpusfmt.formats.columns import ColumnProfile, format_of_reading, path_to
+from corpusfmt.formats.columns import ColumnProfile, format_of_reading
 from corpusfmt.formats.describing import (
     FILES,
     Anew,
@@ -66,6 +66,7 @@ from corpusfmt.io.loading import BIG, HUGE, INT, NUMBERS, OFFSET, TEXTS, TIME, W
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of, is_hidden
 from corpusfmt.io.streams import codec_of_name, facts_of
+from corpusfmt.io.text import path_to
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
 from corpusfmt.wording import clipped

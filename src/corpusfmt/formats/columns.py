@@ -15,10 +15,10 @@ from msgspec import Struct, field
 
 from corpusfmt._resources import resource
 from corpusfmt.formats import ReadOptions, detect, named_format
-from corpusfmt.formats.sniff import has_name_of_rows, main_file, refuse_without, rows_have
+from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.io.text import json_type
+from corpusfmt.io.text import has_at, json_type, path_to, value_at
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import clipped
@@ -175,35 +175,12 @@ class ColumnProfile(Struct, frozen=True):
         return all(type(value_at(row, each.path)) in each.kinds for each in self.values if each.needed)
 
 
-def path_to(name: str) -> tuple[str, ...]:
-    """Return the names that lead to a field: one, or the steps of a JSON pointer."""
-    if not name.startswith("/"):
-        return (name,)
-    return tuple(step.replace("~1", "/").replace("~0", "~") for step in name[1:].split("/"))
-
-
-def value_at(row: Json, path: Sequence[str]) -> Any:
-    """Return the value of a field, None if it is absent."""
-    value: Any = row.get(path[0]) if path else row
-    for step in path[1:]:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
-def values_at(rows: Iterable[Json], path: Sequence[str]) -> list[Any]:
-    """Return the values of a field in rows, as `value_at` does."""
-    if len(path) == 1:  # most are, and the function would be called for each
-        (name,) = path
-        return [row.get(name) for row in rows]
-    return [value_at(row, path) for row in rows]
-
-
 def odd_values(columns: ColumnProfile, row: Json) -> Iterator[tuple[Value, str]]:
     """Yield the fields of a row that do not have their type, with the type they have."""
     for each in columns.values:
         value = value_at(row, each.path)
         if type(value) not in each.kinds:
-            yield each, "absent" if value is None and not _is_null(row, each.path) else json_type(value)
+            yield each, "absent" if value is None and not has_at(row, each.path) else json_type(value)
 
 
 def are_full(columns: ColumnProfile, rows: Iterable[Json]) -> bool:
@@ -253,11 +230,6 @@ def _is_blank(value: object) -> bool:
     if isinstance(value, dict):
         return not value or any(map(_is_blank, value.values()))
     return value is None or value == [] or (isinstance(value, str) and not value.strip())
-
-
-def _is_null(row: Json, path: Sequence[str]) -> bool:
-    above = value_at(row, path[:-1])
-    return isinstance(above, dict) and path[-1] in above
 
 
 class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
@@ -322,8 +294,6 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
         if main_file(rows, lambda each: rows_have(each, text)):
             return "jsonl"
         raise
-    if fmt.name == "jsonl" and reading.text_field is not None:
-        refuse_without(text, rows)
     has_fields = fmt.reader is not None and fmt.reader.names_fields
     is_layout = entry.kind == "directory" and entry.child("documents") is not None
     if has_fields or is_layout or not main_file(rows, lambda each: rows_have(each, text)):
@@ -371,8 +341,6 @@ def _strength(columns: ColumnProfile) -> int:
 def _columns(name: str, text: str, what: str) -> ColumnProfile:
     file = converted_toml(text, _File, what)
     fields = Fields(None, file.fields.id or "id") if file.table else file.fields
-    if fields.text is not None and fields.text.startswith("/"):
-        raise UsageError(f"{what}: `text` is {clipped(fields.text)!r}, expected a field that is not in an object")
     if len(file.required) + len(file.optional) > _MOST_FIELDS or len(file.files.names) > _MOST_NAMES:
         raise UsageError(f"{what}: more than {_MOST_FIELDS} fields or {_MOST_NAMES} names")
     for each in file.files.names:

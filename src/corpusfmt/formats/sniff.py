@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
 from shlex import quote
@@ -14,6 +15,7 @@ from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.lines import Block
 from corpusfmt.io.paths import Entry, PointerFile, is_hidden, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content, codec_of_name
+from corpusfmt.io.text import has_at, path_to, pointer
 from corpusfmt.model import Json, UsageError
 from corpusfmt.wording import clipped
 
@@ -53,8 +55,9 @@ def rows_have(entry: Entry, *names: str, without: str | None = None) -> bool:
     """
     head, rows = _head(entry)
     if rows:
-        return 2 * sum(all(name in row for name in names) and without not in row for row in rows) >= len(rows)
-    found = [name for name in (*names, without) if name is not None and f'"{name}"'.encode() in head]
+        paths = [*map(path_to, names)]
+        return 2 * sum(all(has_at(row, path) for path in paths) and without not in row for row in rows) >= len(rows)
+    found = [name for name in (*names, without) if name is not None and f'"{path_to(name)[-1]}"'.encode() in head]
     return head.startswith(b"{") and found == [*names]
 
 
@@ -143,20 +146,29 @@ def _shape_of(entry: Entry) -> str:
 
 def hint_of_text(rows: list[Json]) -> str:
     """Return how to name the text of rows, which is in the longest strings if any."""
-    sizes = {
-        name: sum(len(value) for row in rows if isinstance(value := row.get(name), str))
-        for name, first in (rows[0] if rows else {}).items()
-        if isinstance(first, str) and not _NO_TEXT.search(name)
-    }
+    sizes = Counter[str]()
+    for row in rows:
+        for names, text in _strings(row):
+            sizes[names[0] if len(names) == 1 else pointer(*names)] += len(text)
     field = quote(clipped(max(sizes, key=lambda name: sizes[name]))) if sizes else ""
     return f"name its field with --text-field {field}".rstrip()
+
+
+def _strings(row: Json) -> Iterator[tuple[Sequence[str], str]]:
+    """Yield the strings of a row that may be a text, after the names that lead to them; those in objects last."""
+    for name, value in row.items():
+        if isinstance(value, str) and not _NO_TEXT.search(name):
+            yield [name], value
+    for name, value in row.items():
+        if isinstance(value, dict):
+            yield from (([name, *names], text) for names, text in _strings(value))
 
 
 def refuse_without(text: str, files: Iterable[Entry]) -> None:
     """Raise `UsageError` if the largest files have rows, and no first row has a text of this name."""
     largest = nlargest(_MOST_FILES, files, key=lambda each: each.size)
     rows = {each.path: found for each in largest if (found := first_rows(each))}
-    if rows and not any(text in row for found in rows.values() for row in found):
+    if rows and not any(has_at(row, path_to(text)) for found in rows.values() for row in found):
         path, found = next(iter(rows.items()))
         names = ", ".join(f"`{clipped(name)}`" for name in islice(found[0], _MOST_NAMES))
         more = ", …" if len(found[0]) > _MOST_NAMES else ""

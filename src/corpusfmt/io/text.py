@@ -348,3 +348,32 @@ def escaped(name: str) -> str:
 def pointer(*names: str | int) -> str:
     """Return the JSON pointer to a value."""
     return "".join(f"/{escaped(str(name))}" for name in names)
+
+
+def path_to(name: str) -> tuple[str, ...]:
+    """Return the names that lead to a field: one, or the steps of a JSON pointer."""
+    if not name.startswith("/"):
+        return (name,)
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in name[1:].split("/"))
+
+
+def value_at(row: Mapping[str, Any], path: Sequence[str]) -> Any:
+    """Return the value of a field, None if it is absent."""
+    value: Any = row.get(path[0]) if path else row
+    for step in path[1:]:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def values_at(rows: Iterable[Mapping[str, Any]], path: Sequence[str]) -> list[Any]:
+    """Return the values of a field in rows, as `value_at` does."""
+    if len(path) == 1:  # most are, and the function would be called for each
+        (name,) = path
+        return [row.get(name) for row in rows]
+    return [value_at(row, path) for row in rows]
+
+
+def has_at(row: Mapping[str, Any], path: Sequence[str]) -> bool:
+    """Return whether a row has a field, which may be null."""
+    above = value_at(row, path[:-1])
+    return isinstance(above, Mapping) and path[-1] in above

@@ -33,7 +33,7 @@ from corpusfmt.formats.dolma.rows import (
 )
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.general import EmptyTexts, json_of, report_json_text
+from corpusfmt.formats.general import EmptyTexts, json_of, report_json_text, report_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import Row, judged_row
 from corpusfmt.io.jsonlines import json_string_around
@@ -280,12 +280,16 @@ def located_lines(block: Block, path: str) -> Iterator[tuple[bytes, Location]]:
 
 def judged_document(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of documents that occurs `times` times in succession; return its object, if it has one."""
-    return judged_row(line, at, judge, DocumentRow, text="text", times=times)
+    row = judged_row(line, at, judge, DocumentRow, times=times)
+    if row is not None and isinstance(text := row.get("text"), str):
+        at = replace(at, record=_string(row.get("id")), pointer="/text")
+        report_text(text, at, judge, times)
+    return row
 
 
 def judged_attributes(line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
     """Judge one row of attributes like `judged_document`, but not its spans; return its object, if it has one."""
-    return judged_row(line, at, judge, AttributesRow, text=None, times=times)
+    return judged_row(line, at, judge, AttributesRow, times=times)
 
 
 def _string(value: object) -> str | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats import CheckOptions, Detection, Plan
-from corpusfmt.formats.columns import TEXTS, best_columns, columns_of_rows, value_at
+from corpusfmt.formats.columns import TEXTS, best_columns, columns_of_rows
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import (
@@ -31,10 +31,11 @@ from corpusfmt.formats.sniff import (
     is_damaged,
     is_pointer,
     main_file,
+    refuse_without,
 )
 from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.io.text import json_type
+from corpusfmt.io.text import has_at, json_type, path_to, value_at
 from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
@@ -145,6 +146,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         entry, lambda each: _is_data(each, text) and (csv_separator(each.name) != "") in kinds, FILES.unread, judge
     )
     judge_names(files, judge)
+    if options.reading.text_field is not None:
+        refuse_without(options.reading.text_field, files)
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
@@ -210,7 +213,7 @@ def _has_text(entry: Entry) -> bool:
 
 def _has(text: str, entry: Entry) -> bool:
     row = first_row(entry)
-    return text in row or (bool(row) and best_columns(row, entry.url) is not None)
+    return has_at(row, path_to(text)) or (bool(row) and best_columns(row, entry.url) is not None)
 
 
 def _is_beside(entry: Entry) -> bool:

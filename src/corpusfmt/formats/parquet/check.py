@@ -12,7 +12,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
-from corpusfmt.formats.columns import are_full, values_at
+from corpusfmt.formats.columns import are_full
 from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_text, within_limits
 from corpusfmt.formats.parquet.arrow import JSON_COLUMNS, batches, json_rows, pyarrow
 from corpusfmt.formats.parquet.read import KeyOf, KeysOf, identities
@@ -33,7 +33,7 @@ from corpusfmt.formats.rows.reading import repetition
 from corpusfmt.formats.whole import Key, UniqueKeys, encoded, judge_repeated
 from corpusfmt.io.jsonlines import decode_objects, decoded_lines
 from corpusfmt.io.scan import double_encoding_at, is_utf8
-from corpusfmt.io.text import json_line
+from corpusfmt.io.text import json_line, value_at, values_at
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
@@ -121,7 +121,7 @@ def _judge_rows(
         judge_row(row, judge)
         if isinstance(row, Row) and columns.text is None:
             report_encoded_text(json_line(row.fields), row.at, judge)
-        elif isinstance(row, Row) and isinstance(text := row.fields[columns.text or ""], str):
+        elif isinstance(row, Row) and isinstance(text := value_at(row.fields, columns.text_path), str):
             report_text(text, row.at, judge)
             empty.add(int(not text), partial(getattr, row, "at"))
     judge.coverage.documents += len(found)
@@ -186,11 +186,13 @@ class CleanRows(Struct):
 
 def clean_rows(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | None:
     """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
-    texts = None if columns.text is None else _Texts(batch, columns.text)
+    if len(columns.text_path) > 1:
+        return None
+    texts = None if columns.text is None else _Texts(batch, *columns.text_path)
     if texts is not None and not texts.are_whole():
         return None
     try:
-        rows = json_rows(batch if columns.text is None else batch.drop_columns([columns.text]))
+        rows = json_rows(batch if columns.text is None else batch.drop_columns([*columns.text_path]))
     except UnicodeDecodeError:
         return None
     if not _are_clean(rows, columns):

@@ -12,7 +12,7 @@ from corpusfmt.formats.general import report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.check import check, finish
 from corpusfmt.formats.parquet.read import document_at, read
-from corpusfmt.formats.parquet.rows import Trouble, column_types, has_text, profile_of
+from corpusfmt.formats.parquet.rows import Trouble, column_types, first_row, has_text, profile_of
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 from corpusfmt.formats.rows.columned import column_shards, columns_of
@@ -106,7 +106,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
     columns = columns_of(options.reading, "parquet") or _profile(files) or ColumnProfile()
-    lacks = hint_of_text([]) if columns.is_table else ""
+    lacks = hint_of_text([first_row(files[0]) or {}]) if columns.is_table and files else ""
     return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage, lacks_text=lacks)
 
 

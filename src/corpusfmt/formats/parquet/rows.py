@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import ReadOptions
-from corpusfmt.formats.columns import TABLE, ColumnProfile, columns_of_rows, path_to, value_at
+from corpusfmt.formats.columns import TABLE, ColumnProfile, columns_of_rows
 from corpusfmt.formats.general import bad_text, barred, out_of_range
 from corpusfmt.formats.parquet.arrow import (
     JSON_COLUMNS,
@@ -30,7 +30,7 @@ from corpusfmt.formats.rows.columned import ColumnRecord, field_type_rule, is_id
 from corpusfmt.io.jsonlines import decoded_value
 from corpusfmt.io.parquet import ParquetTable
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import JsonFault, NumberFault, json_type
+from corpusfmt.io.text import JsonFault, NumberFault, json_type, path_to, value_at
 from corpusfmt.model import Fault, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import Judge
 
@@ -46,6 +46,10 @@ class TableColumns(Struct, frozen=True):
     id: Sequence[str] | None
     ours: bool
     profile: ColumnProfile
+
+    @property
+    def text_path(self) -> Sequence[str]:
+        return () if self.text is None else path_to(self.text)
 
 
 class Row(Struct, frozen=True):
@@ -77,7 +81,10 @@ def column_missing(columns: TableColumns) -> Iterator[Problem]:
     Fix: name the columns with --text-field and --id-field when converting.
     """
     there = ", ".join(f"`{each}`" for each in columns.names[:10])
-    wanted = (("--text-field", columns.text), ("--id-field", columns.id and columns.id[0]))
+    wanted = (
+        ("--text-field", columns.text and columns.text_path[0]),
+        ("--id-field", columns.id and columns.id[0]),
+    )
     for option, name in wanted:
         if name is not None and name not in columns.names:
             yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name the column with {option}")
@@ -91,8 +98,8 @@ def column_type(columns: TableColumns) -> Iterator[Problem]:
     Example: a text as bytes, ids as floating-point numbers.
     Fix: write the column as strings.
     """
-    kind = columns.kinds.get(columns.text or "")
-    if columns.text in columns.names and (kind is None or not is_text(kind)):
+    path = columns.text_path
+    if path and path[0] in columns.names and not is_text(kind_at(columns.kinds, path)):
         yield Problem(f"column `{columns.text}` does not hold strings", columns.at, "write it as strings")
     if columns.id is not None and columns.id[0] in columns.names:
         kind = kind_at(columns.kinds, columns.id)
@@ -121,7 +128,7 @@ def text_null(row: Row) -> Iterator[Problem]:
     Example: a text that was lost in a join.
     Fix: add the text, or remove the row.
     """
-    if row.columns.text is not None and row.fields[row.columns.text] is None:
+    if row.columns.text is not None and value_at(row.fields, row.columns.text_path) is None:
         yield Problem("the text is null", row.at, "add the text, or remove the row")
 
 
@@ -208,16 +215,22 @@ def columns_of(table: ParquetTable, at: Location, reading: ReadOptions, found: C
     )
 
 
-def profile_of(entry: Entry) -> ColumnProfile | None:
-    """Return the column profile of a file by its first row, or its columns if it has none, if corpusfmt did not write it."""
+def first_row(entry: Entry) -> Json | None:
+    """Return the first row of a file, or its columns if it has none, if corpusfmt did not write it."""
     try:
         with opened(entry) as table:
             if is_ours(table):
                 return None
             first = next(batches(table, readable_columns(table), json_rows, most_rows=1), [])
-            return columns_of_rows(first or [dict.fromkeys(table.file.schema_arrow.names)], entry.url)
+            return next(iter(first), dict.fromkeys(table.file.schema_arrow.names))
     except Trouble:
         return None  # the check reports it
+
+
+def profile_of(entry: Entry) -> ColumnProfile | None:
+    """Return the column profile of a file by its first row, if corpusfmt did not write it."""
+    row = first_row(entry)
+    return None if row is None else columns_of_rows([row], entry.url)
 
 
 def has_text(entry: Entry) -> bool:

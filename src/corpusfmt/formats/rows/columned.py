@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -19,9 +20,6 @@ from corpusfmt.formats.columns import (
     load_columns,
     odd_turns,
     odd_values,
-    path_to,
-    value_at,
-    values_at,
 )
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.records import NAMED, Record, Records, language_in
@@ -29,7 +27,7 @@ from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.formats.whole import Key
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import json_line, json_object
+from corpusfmt.io.text import json_line, json_object, path_to, value_at, values_at
 from corpusfmt.model import Document, Json, Location, Problem, Severity, UsageError
 from corpusfmt.rules import RuleSet
 
@@ -72,8 +70,9 @@ def restored(document: Document) -> Json:
     row = _Unique()
     if origin.id is not None:
         row.add({origin.id: _number(document.id) if origin.number else document.id})
-    if origin.text is not None:
-        row.add({origin.text: document.text})
+    path = () if origin.text is None else path_to(origin.text)
+    if len(path) == 1:
+        row.add({path[0]: document.text})
     named = {"source": document.source, "added": document.added, "created": document.created}
     row.add({name: value for name, value in named.items() if value is not None and name not in origin.made})
     leave_out = {ROW, SYNTHETIC, *_IN_METADATA.intersection(origin.made)}
@@ -84,6 +83,8 @@ def restored(document: Document) -> Json:
         row.add({"attributes": document.attributes})
     row.add(document.extra)
     row.add(origin.displaced)
+    if len(path) > 1:
+        row.put(path, document.text)
     return row.fields if row.is_whole else fields_of(document)
 
 
@@ -116,6 +117,20 @@ class _Unique:
     def add(self, fields: Json) -> None:
         self.is_whole = self.is_whole and self.fields.keys().isdisjoint(fields)
         self.fields |= fields
+
+    def put(self, path: Sequence[str], value: Any) -> None:
+        above = value_at(self.fields, path[:-1])
+        self.is_whole = self.is_whole and isinstance(above, dict) and path[-1] not in above
+        if self.is_whole:
+            _object_above(self.fields, path)[path[-1]] = value
+
+
+def _object_above(row: Json, path: Sequence[str]) -> Json:
+    """Return the object with a field of a row, after copying those that lead to it."""
+    for step in path[:-1]:
+        row[step] = dict(row[step])
+        row = row[step]
+    return row
 
 
 # Names that only conversions write.
@@ -248,12 +263,13 @@ class ColumnRecords(Records):
         self._id = _path_to(fields.id)
         # Unless it is in an object, or the text.
         steps = self._id or ()
-        self._id_name = steps[0] if len(steps) == 1 and steps[0] != self.text else None
+        self._id_name = steps[0] if len(steps) == 1 and steps != self.text_path else None
         others = [_path_to(name) for name in (fields.url, fields.created, fields.language, fields.source)]
         self._url, self._created, self._language, self._source_field = others
-        self.leaves_texts = self.text is not None and self.text not in {path[0] for path in (self._id, *others) if path}
+        named = {path[0] for path in (self._id, *others) if path}
+        self.leaves_texts = len(self.text_path) == 1 and named.isdisjoint(self.text_path)
         self.has_ids = self._id is not None
-        self._has_source = "source" not in (self.text, self._id_name)
+        self._has_source = "source" not in (*self.text_path[:1], self._id_name)
         self._language_of_file = self.columns.language_of_path(_place(shard))
         is_known = not self.columns.shared or options.reading.columns is not None or self.columns.knows(_place(shard))
         self._source = options.reading.source or (is_known and self.columns.name) or self.source
@@ -345,7 +361,7 @@ class ColumnRecords(Records):
         to it, else they become metadata.
         """
         rest = dict(row)
-        text: str = "" if self.text is None else rest.pop(self.text)
+        text: str = "" if self.text is None else _object_above(rest, self.text_path).pop(self.text_path[-1])
         id_name = self._id_name if self._id_name in rest else None
         identity = self.id_of(row) if id_name is None else rest.pop(id_name)
         named: Json = {}

@@ -20,7 +20,7 @@ from corpusfmt.formats.whole import Key, UniqueKeys, judge_repeated, lines_at
 from corpusfmt.formats.whole import encoded as encoded_key
 from corpusfmt.io.lines import Block, LongLine, Run, first_run, runs
 from corpusfmt.io.scan import double_encoding_at
-from corpusfmt.io.text import json_object
+from corpusfmt.io.text import json_object, value_at
 from corpusfmt.model import Document, FindingType, Json, Location, Problem, Severity
 from corpusfmt.rules import Grading, Judge, RuleSet
 
@@ -68,7 +68,7 @@ class Rows(Struct, frozen=True):
                         records.note([row], found.line)
                     if row is not None and records.text is None:
                         coverage.documents += found.count
-                    elif row is not None and isinstance(text := row.get(records.text or ""), str):
+                    elif row is not None and isinstance(text := value_at(row, records.text_path), str):
                         coverage.documents += found.count
                         empty.add(0 if text else found.count, partial(records.place, row, at))
                 else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -18,7 +19,7 @@ from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.whole import Key, encoded
 from corpusfmt.io.jsonlines import EncodedText, csv_separator, decode_objects, decode_text, decoded_lines
 from corpusfmt.io.scan import count_quotes
-from corpusfmt.io.text import StrictJson, json_type, pointer
+from corpusfmt.io.text import StrictJson, has_at, json_type, path_to, pointer, value_at, values_at
 from corpusfmt.model import Document, Json, Location, Problem
 from corpusfmt.rules import Judge, RuleSet
 
@@ -86,8 +87,9 @@ def field_rule(rules: RuleSet, code: str) -> None:
         Fix: write the field as a string, or remove the row; `convert --text-field` names a text field with another name.
         """
         for name in record.required:
-            if not isinstance(record.fields.get(name), str):
-                found = json_type(record.fields[name]) if name in record.fields else "absent"
+            path = path_to(name)
+            if not isinstance(value := value_at(record.fields, path), str):
+                found = json_type(value) if has_at(record.fields, path) else "absent"
                 yield Problem(f"`{name}` is {found}, expected a string", record.at, f"write `{name}` as a string")
 
 
@@ -97,14 +99,10 @@ def judged_row(
     judge: Judge,
     subject: Callable[[Location, Json], Struct],
     *,
-    text: str | None,
     times: int = 1,
     id_of: Callable[[Json], Any] = lambda row: row.get("id"),
 ) -> Json | None:
-    """Check a line, which is repeated `times` times, as a row and as a subject of its format; return its object, if any.
-
-    `text` is the name of a text to check for double encoding.
-    """
+    """Check a line, which is repeated `times` times, as a row and as a subject of its format; return its object, if any."""
     decoded = json_of(line, at, judge, times)
     if decoded is None:
         return None
@@ -114,8 +112,6 @@ def judged_row(
     if not isinstance(row, dict):
         return None
     judge.check(subject(at, row), times)
-    if text is not None and isinstance(found := row.get(text), str):
-        report_text(found, replace(at, pointer=pointer(text)), judge, times)
     return row
 
 
@@ -133,7 +129,7 @@ _encode = msgspec.json.Encoder().encode
 class Records(ABC):
     """The rows of one file in a format: whether they are clean, the subjects of its rules, and their documents."""
 
-    #: The name of the text; rows of a table have none.
+    #: The name of the text, or the JSON pointer to it; rows of a table have none.
     text: str | None = "text"
     #: The names of required strings.
     required: Sequence[str] = ("text",)
@@ -150,9 +146,14 @@ class Records(ABC):
         #: Whether rows are clean, and are documents, whatever the texts are.
         self.leaves_texts = False
 
+    @cached_property
+    def text_path(self) -> Sequence[str]:
+        """The names that lead to the text, none in a table."""
+        return () if self.text is None else path_to(self.text)
+
     def are_clean(self, rows: list[Json]) -> bool:
         """Return whether none of the rules that are `accepted_by="are_clean"` fires on these rows."""
-        return all({*map(type, [row.get(name) for row in rows])} <= _STRINGS for name in self.required)
+        return all({*map(type, values_at(rows, path_to(name)))} <= _STRINGS for name in self.required)
 
     @abstractmethod
     def document(self, row: Json, number: int) -> Document:
@@ -195,13 +196,14 @@ class Records(ABC):
         if rows is None:
             return None
         # Most bytes are those of texts, which are strings with one name each: two pairs of quotes.
-        if self.text is None:
+        if len(self.text_path) != 1:
             return rows if count_quotes(_encode(rows)) == count_quotes(data) else None
-        texts = [row.pop(self.text, None) for row in rows]
+        (name,) = self.text_path
+        texts = [row.pop(name, None) for row in rows]
         if count_quotes(_encode(rows)) + 4 * len(rows) != count_quotes(data):
             return None
         for row, text in zip(rows, texts, strict=True):
-            row[self.text] = text
+            row[name] = text
         return rows
 
     def _around_texts(self, data: bytes, *, written: bool) -> list[Json] | None:
@@ -209,11 +211,11 @@ class Records(ABC):
 
         To decode and encode them takes longer than all other fields together.
         """
-        if self.text is None:
+        if not self.leaves_texts or texts_apart is None:
             return None
         # A name that is not UTF-8 is in no row.
-        name = self.text.encode("utf-8", "surrogatepass")
-        found = texts_apart(data, name) if texts_apart is not None and self.leaves_texts else None
+        (name,) = self.text_path
+        found = texts_apart(data, name.encode("utf-8", "surrogatepass"))
         if found is None:
             return None
         texts, rest, may_be_odd = found
@@ -223,7 +225,7 @@ class Records(ABC):
         if written and may_be_odd:
             texts = [_encode(decode_text(text)) if _ODD_ESCAPE.search(text) else text for text in texts]
         for row, text in zip(rows, map(EncodedText, texts), strict=True):
-            row[self.text] = text
+            row[name] = text
         return rows
 
     def _if_clean(self, rows: list[Json] | None) -> list[Json] | None:
@@ -233,7 +235,7 @@ class Records(ABC):
         """Return the numbers of clean rows, from 0, whose texts are empty."""
         if self.text is None:
             return []
-        texts = [row[self.text] for row in rows]
+        texts = values_at(rows, self.text_path)
         empty = "" if isinstance(texts[0], str) else _EMPTY
         return [number for number, text in enumerate(texts) if text == empty] if empty in texts else []
 
@@ -243,20 +245,21 @@ class Records(ABC):
 
     def judged(self, line: bytes, at: Location, judge: Judge, times: int = 1) -> Json | None:
         """Check a line, which is repeated `times` times; return its object, if any."""
-        row = judged_row(line, at, judge, self.record, text=self.text, times=times, id_of=self.id_of)
-        if row is not None and self.text is None:
-            report_encoded_text(_encode(row), self.place(row, at), judge, times)
+        row = judged_row(line, at, judge, self.record, times=times, id_of=self.id_of)
+        if row is not None:
+            self.judge_text(row, at, judge, times)
         return row
 
     def judge_text(self, row: Json, at: Location, judge: Judge, times: int) -> None:
-        """Check what the text of an object says, which is repeated `times` times and on which no other rule fires."""
+        """Check what the text of an object says, which is repeated `times` times."""
+        at = self.place(row, at)
         if self.text is None:
-            report_encoded_text(_encode(row), self.place(row, at), judge, times)
+            report_encoded_text(_encode(row), at, judge, times)
             return
-        text, at = row[self.text], replace(_named(at, self.id_of(row)), pointer=pointer(self.text))
+        text, at = value_at(row, self.text_path), replace(at, pointer=pointer(*self.text_path))
         if isinstance(text, str):
             report_text(text, at, judge, times)
-        else:
+        elif isinstance(text, EncodedText):
             report_json_text(bytes(text), at, judge, times)
 
 
