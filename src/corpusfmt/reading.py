@@ -15,6 +15,7 @@ from msgspec import Struct
 from corpusfmt.conversion.layout import Corpus, corpus_at
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
+from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.formats.general import GENERAL, broken_stream
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.lines import LongLine, lines
@@ -240,16 +241,18 @@ def read(
         if name not in {"id", "text", *FIELDS}:
             raise UsageError(unknown("field", name, ("id", "text", *FIELDS)))
     limits = limits.begun()
+    reading = ReadOptions(record_set=record_set, **fields_of_rows)
     with limited(limits, interrupting=False):
         corpus = corpus_at(
             str(path),
             format,
-            ReadOptions(record_set=record_set, **fields_of_rows),
+            reading,
             to="read",
             stops=on_error == "raise",
             or_else=", or skip what is missing with on_error",
             follow_links=follow_links,
         )
+    refuse_fields(corpus.format, reading)
     choice = Choice(_names(languages), _names(sources), sample, seed, limit)
     return Documents(corpus, choice, None if fields is None else frozenset(fields), on_error, limits, progress)
 

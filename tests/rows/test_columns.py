@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import of_data, tree, zstd
+from support import of_data, run_cli, tree, zstd
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Shard, detect, formats
@@ -563,6 +563,13 @@ def test_a_profile_in_a_file(tmp_path: Path) -> None:
     assert [(each.code, each.severity.value, each.location.line) for each in report.findings] == [
         ("JSL303", "warning", 2)
     ]
+    assert [(each.text, each.lang, each.source) for each in corpusfmt.read(tmp_path / "in", columns=profile)] == [
+        ("x", "deu", "mine"),
+        ("y", "deu", "mine"),
+    ]
+    assert corpusfmt.stats(tmp_path / "in", columns=profile).to_dict()["languages"].keys() == {"deu"}
+    for command in ("show in", "stats in", "compare in in", "datasheet in -o x.html"):
+        assert run_cli(*command.split(), "--columns", "mine.toml", cwd=tmp_path).returncode == 0
     corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma", columns=profile)
     one, two = rows_below(tmp_path / "out/documents")
     assert (one["created"], one["source"], one["metadata"]["language"]) == ("2020-01-02", "mine", "deu")
@@ -590,11 +597,14 @@ def test_options_that_do_not_apply(dolma_corpus: Path, tmp_path: Path) -> None:
     page = write(tmp_path / "a.jsonl", [{"text": "x"}])
     with pytest.raises(UsageError, match="unknown column profile 'fine'; known: c4, "):
         corpusfmt.validate(page, columns="fine")
-    with pytest.raises(UsageError, match="dolma has no column profiles"):
-        corpusfmt.validate(dolma_corpus, format="dolma", columns="c4")
+    for function in (corpusfmt.validate, corpusfmt.read, corpusfmt.stats):
+        with pytest.raises(UsageError, match="dolma has no column profiles"):
+            function(dolma_corpus, format="dolma", columns="c4")
+        with pytest.raises(UsageError, match="dolma has fixed field names"):
+            function(dolma_corpus, text_field="body")
     with pytest.raises(UsageError, match="the column profile cc-100 is of text, the source is jsonl"):
         corpusfmt.validate(page, format="jsonl", columns="cc-100")
-    with pytest.raises(UsageError, match="--url-field does not apply to dolma"):
+    with pytest.raises(UsageError, match="dolma has fixed field names: remove --url-field, or add --format"):
         corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl", url_field="u")
     with pytest.raises(UsageError, match="cannot read the column profile missing"):
         corpusfmt.validate(page, columns="missing.toml")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, Jobs, RecordSetName, Reports
+from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, Jobs, Profiled, RecordSetName, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import UsageError
@@ -49,7 +49,7 @@ def command(
     new_format: NewFormat = "auto",
     fail_on: Fail = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     record_set: RecordSetName = None,
-    fields: Fields = UNSET,
+    fields: Profiled = UNSET,
     on_bad_record: OnBadRecord = BadRecord.STOP,
     max_examples: MaxExamples = 10,
     output_format: OutputFormat = "text",

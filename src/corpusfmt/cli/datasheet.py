@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, FormatName, Jobs, RecordSetName
+from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, FormatName, Jobs, Profiled, RecordSetName
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import Corpus
@@ -51,7 +51,7 @@ def command(
     statistics: Saved = None,
     tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
-    fields: Fields = UNSET,
+    fields: Profiled = UNSET,
     bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,

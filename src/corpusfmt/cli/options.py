@@ -15,12 +15,11 @@ from msgspec import Struct
 from corpusfmt.cli import completion
 from corpusfmt.cli.outcome import Show
 from corpusfmt.io.limits import Limits
-from corpusfmt.options import BOUNDS, Named, RowFields, Rows, options_of
+from corpusfmt.options import BOUNDS, Named, Rows, options_of
 
 #: Options that are given, by name: those of a class in `corpusfmt.options.options_of`.
 Given = Mapping[str, Any]
 UNSET: Given = {}
-Fields = Annotated[Given, RowFields]
 Profiled = Annotated[Given, Rows]
 Bounds = Annotated[Given, Limits]
 

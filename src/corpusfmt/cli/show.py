@@ -15,7 +15,7 @@ import typer
 
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Fields, FollowLinks, FormatName
+from corpusfmt.cli.options import UNSET, Bounds, FollowLinks, FormatName, Profiled
 from corpusfmt.cli.outcome import FINDINGS, guarded
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, UsageError
@@ -64,7 +64,7 @@ def command(
     seed: Seed = 0,
     grep: Grep = None,
     output_format: OutputFormat = None,
-    fields: Fields = UNSET,
+    fields: Profiled = UNSET,
     bounds: Bounds = UNSET,
     follow_links: FollowLinks = False,
 ) -> None:

@@ -10,7 +10,7 @@ import typer
 
 from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, Fields, FollowLinks, FormatName, Jobs, RecordSetName, Reports
+from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, FormatName, Jobs, Profiled, RecordSetName, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
@@ -71,7 +71,7 @@ def command(
     domains: Domains = None,
     tokenizer: TokenizerFile = None,
     record_set: RecordSetName = None,
-    fields: Fields = UNSET,
+    fields: Profiled = UNSET,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
     card: Card = None,

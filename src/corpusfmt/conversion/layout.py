@@ -320,7 +320,7 @@ def corpus_at(
     reader = fmt.reader
     if reader is None:
         raise UsageError(f"{fmt.name} has no documents to {to}: {path}")
-    if reader.plan is None and not reader.names_fields:
+    if not (reader.plan or reader.names_fields or reader.has_columns):
         reading = ReadOptions()
     plan = (reader.plan or fmt.plan)(entry, CheckOptions(version=version, reading=reading))
     plan.refuse_unread()

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from corpusfmt.conversion.options import Options
 from corpusfmt.formats import CheckOptions, Format, Plan, Reader, ReadOptions, format_at, named_format
-from corpusfmt.formats.columns import format_of_reading
+from corpusfmt.formats.columns import format_of_reading, refuse_fields
 from corpusfmt.formats.parts import Writer
 from corpusfmt.io.compress import COMPRESSION, CompressionName, compression_named
 from corpusfmt.io.paths import Entry
@@ -58,20 +58,9 @@ class Way(Struct, frozen=True):
     def check(self, reading: ReadOptions) -> None:
         """Raise `UsageError` for a choice of what to read that the source does not have."""
         name = self.source.name
-        if (reading.text_field, reading.id_field) != (None, None) and not self.reader.names_fields:
-            raise UsageError(f"{name} has fixed field names: remove --text-field and --id-field")
-        of_columns = {
-            "--columns": reading.columns,
-            "--url-field": reading.url_field,
-            "--date-field": reading.date_field,
-            "--language-field": reading.language_field,
-            "--source-field": reading.source_field,
-            "--no-origin": reading.no_origin or None,
-        }
-        for option, value in of_columns.items():
-            is_known = self.reader.has_columns and (option == "--columns" or self.reader.names_fields)
-            if value is not None and not is_known:
-                raise UsageError(f"{option} does not apply to {name}: remove it, or add --format jsonl")
+        refuse_fields(self.source, reading)
+        if reading.no_origin and not (self.reader.has_columns and self.reader.names_fields):
+            raise UsageError(f"--no-origin does not apply to {name}: remove it")
         if reading.record_set is not None and self.reader.plan is None:
             raise UsageError(f"{name} has no record sets: remove --record-set or convert a Croissant description")
 

@@ -170,7 +170,6 @@ def describe(
     evidence: Callable[[Json], None] | None = None,
     repository: str | None = None,
     format: str = "auto",  # noqa: A002
-    columns: str | Path | None = None,
     follow_links: bool = False,
     jobs: int | None = 1,
     limits: Limits = DEFAULT_LIMITS,
@@ -183,7 +182,7 @@ def describe(
     file with more of them. Languages that are not given are those of the corpus. `croissant` is the version to write, 1.1 or
     1.0. Paths are relative to `base`, the folder that the description will be in, if the data is in it or below; otherwise
     to the data. `evidence` is called once with the reasons for each type, key and split, and with notes on everything that
-    is not described. `columns` is a column profile, by its name or file, and `fields` name fields of rows, such as
+    is not described. `fields` are `columns`, a column profile, and names of fields of rows, such as
     `text_field`, as for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
     Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
     corpus are wrong, a part of it cannot be read or a file is a pointer of Git LFS, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
@@ -195,7 +194,7 @@ def describe(
         rai=rai,
         croissant=croissant,
         base=None if base is None else place_of(base, "base"),
-        reading=ReadOptions(columns=None if columns is None else str(columns), **fields),
+        reading=ReadOptions(**fields),
         repository=repository,
         format=format,
         follow_links=follow_links,

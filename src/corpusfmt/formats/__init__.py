@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
 from msgspec import Struct, field
+from msgspec.structs import force_setattr
 
 from corpusfmt.extensions import Extensions, extensions
 from corpusfmt.formats.describing import Describer, Descriptions
@@ -53,9 +54,13 @@ class ReadOptions(RowFields, frozen=True, kw_only=True):
     """
 
     record_set: str | None = None
-    columns: str | None = None
+    columns: str | Path | None = None
     source: str | None = None
     no_origin: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.columns, Path):
+            force_setattr(self, "columns", str(self.columns))
 
     @property
     def names_fields(self) -> bool:
@@ -65,6 +70,7 @@ class ReadOptions(RowFields, frozen=True, kw_only=True):
 class FieldNames(TypedDict, total=False):
     """The fields of `ReadOptions` that name fields of rows, as arguments."""
 
+    columns: str | Path | None
     text_field: str | None
     id_field: str | None
     url_field: str | None

@@ -14,13 +14,14 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 from corpusfmt._resources import resource
-from corpusfmt.formats import ReadOptions, detect, named_format
+from corpusfmt.formats import Format, ReadOptions, detect, named_format
 from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import has_at, json_type, path_to, value_at
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
+from corpusfmt.options import RowFields
 from corpusfmt.wording import clipped
 
 Type = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
@@ -259,8 +260,9 @@ def columns_names() -> list[str]:
     return sorted(each.name.removesuffix(".toml") for each in resource("schemas", "columns").iterdir())
 
 
-def load_columns(name: str) -> ColumnProfile:
+def load_columns(name: str | Path) -> ColumnProfile:
     """Return a column profile by its name, or by the path of a TOML file. Raises `UsageError`."""
+    name = str(name)
     if name in columns_names():
         return shipped_columns(name)
     if not re.search(r"[/\\]|\.toml$", name):
@@ -299,6 +301,20 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
     if has_fields or is_layout or not main_file(rows, lambda each: rows_have(each, text)):
         return "auto"
     return "jsonl"
+
+
+def refuse_fields(fmt: Format, reading: ReadOptions) -> None:
+    """Raise `UsageError` if options name fields that a format does not let them name."""
+    reader = fmt.reader
+    if reading.columns is not None and not (reader and reader.has_columns):
+        raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
+    free: Sequence[str] = ()
+    if reader and reader.names_fields:
+        free = RowFields.__struct_fields__ if reader.has_columns else ("text_field", "id_field")
+    named = [name for name in RowFields.__struct_fields__ if getattr(reading, name) is not None and name not in free]
+    if named:
+        options = " and ".join(f"--{name.replace('_', '-')}" for name in named)
+        raise UsageError(f"{fmt.name} has fixed field names: remove {options}, or add --format jsonl or parquet")
 
 
 @cache

@@ -17,6 +17,7 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.engine.sharing import WHOLE, Whole, Work
 from corpusfmt.formats import FieldNames, ReadOptions, Shard
+from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import noting_outputs, printable
@@ -69,7 +70,7 @@ class Asked(Struct, frozen=True):
     count: list[str]
     record_set: str | None
     follow_links: bool
-    fields: FieldNames = {}
+    fields: Mapping[str, str | None] = {}
 
 
 @noting_outputs()
@@ -110,10 +111,12 @@ def stats(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
     reading = ReadOptions(record_set=record_set, **fields)
+    named = {name: getattr(reading, name) for name in fields}
     with limited(limits) as planned:
         corpus = corpus_at(
             placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links
         )
+    refuse_fields(corpus.format, reading)
     if revision_of(corpus.entry.url):
         path = corpus.entry.url  # with the commit
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
@@ -121,7 +124,7 @@ def stats(
         used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else known
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        part.ask(Asked(str(path), format, sorted(set(count)), record_set, follow_links, fields))
+        part.ask(Asked(str(path), format, sorted(set(count)), record_set, follow_links, named))
         tasks = list(_tasks(corpus, scratch, frozenset(asked)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
         about = (corpus.format.name, corpus.plan.version, asked, used, none)

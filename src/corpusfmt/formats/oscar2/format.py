@@ -52,7 +52,7 @@ FORMAT = Format(
     documents_role=ROWS,
     finish=RECORDS.judge_ids,
     facts=tuple[str, Any, FewKeys | None],
-    reader=Reader(RECORDS.read, source_name="oscar", part=part_of),
+    reader=Reader(RECORDS.read, by_row=True, source_name="oscar", part=part_of),
     aliases={"oscar-2": "", **{f"oscar-{version}": version for version in VERSIONS}},
     describers=DESCRIBERS,
 )
