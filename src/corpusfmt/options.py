@@ -213,7 +213,7 @@ class RowFields(Struct, frozen=True, kw_only=True):
     text_field: Annotated[
         str | None,
         Option(
-            "JSON Lines, Parquet, Croissant: the field with the text (default: text; Croissant: or content).",
+            "JSON Lines, Parquet, Croissant: the field with the text, also as a JSON pointer like /doc/text (default: text or content).",
             panel=FIELDS,
         ),
     ] = None

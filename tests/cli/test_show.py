@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support import gzipped, run_cli
+from support import FIXTURES, gzipped, run_cli
 
 import corpusfmt
 
@@ -84,6 +84,15 @@ def test_the_document_at_a_line_of_text_is_shown(tmp_path: Path) -> None:
     assert (first["text"], second["text"]) == ("one\ntwo", "last")
     assert str(second["id"]).startswith("a.txt:3:")
     assert rows(tmp_path, "a.txt:5") == [{"path": "a.txt", "line": 5, "text": "b\\xffd"}]
+
+
+@pytest.mark.parametrize("version", ["22.01", "23.01"])
+def test_the_document_at_a_line_of_a_release_is_shown(version: str) -> None:
+    folder = FIXTURES / "oscar2" / version / "valid/release/input"
+    path = min(folder.rglob("*.jsonl*"))
+    for number, document in enumerate(corpusfmt.read(path), 1):
+        (found,) = rows(folder, f"{path.relative_to(folder)}:{number}")
+        assert (found["id"], found["text"]) == (document.id, document.text)
 
 
 def test_the_row_of_a_table_is_shown(tmp_path: Path) -> None:

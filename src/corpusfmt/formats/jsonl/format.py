@@ -37,7 +37,7 @@ CSV = Describer("Rows of CSV", lambda paths, contents: iter([files_of(paths, con
 
 FORMAT = Format(
     name="jsonl",
-    summary="JSON Lines, CSV and TSV: any rows",
+    summary="JSON Lines: any rows, also of CSV and TSV",
     versions=(VERSION,),
     rules=RULES,
     detect=detect,
