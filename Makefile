@@ -208,6 +208,8 @@ pins: $(VENV)/.develops
 ## Pack the fixtures as a conformance suite for other validators: dist/corpusfmt-conformance-VERSION.tar.gz.
 conformance: $(VENV)/.develops
 	@PYTHONPATH=tests $(BIN)/python -m fixtures.conformance $(DIST)
+	@command -v node >/dev/null || echo "runner.mjs was not run for lack of node (Debian: apt-get install nodejs)"
+	@! command -v node >/dev/null || $(BIN)/python -m pytest -q tests/conformance
 
 ## Write the page of rules and the list of their codes.
 rules: $(VENV)/.develops

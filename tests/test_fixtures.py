@@ -282,7 +282,8 @@ def test_the_conformance_suite_holds_every_case_and_defines_every_field(tmp_path
     folders = set(map(name_of, CASES))
     there = {path: data for path, data in tree(FIXTURES).items() if make.case_of(path) in folders}
     assert there.items() <= files.items()
-    assert files.keys() - there.keys() == {*conformance.BESIDE, *(f"{name}/findings.jsonl" for name in cases.names())}
+    pins = {f"{name}/findings.jsonl" for name in cases.names()}
+    assert files.keys() - there.keys() == {*conformance.BESIDE, conformance.TABLES, *pins}
     readme = files["README.md"].decode()
     used = {
         key

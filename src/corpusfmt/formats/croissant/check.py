@@ -413,8 +413,8 @@ def fits(view: View, value: Value, row: Property) -> bool:
     return any(_is_of(view, value, kind) for kind in row.kinds)
 
 
-# The JSON types of each kind; other kinds have no plain values.
-_PLAIN: dict[str, set[type]] = {
+#: The JSON types of each kind; other kinds have no plain values.
+PLAIN: dict[str, set[type]] = {
     "Text": {str},
     "URL": {str},
     "IRI": {str},
@@ -428,7 +428,7 @@ _PLAIN: dict[str, set[type]] = {
 
 @cache
 def _plain_types(kinds: tuple[str, ...]) -> frozenset[type]:
-    return frozenset(each for kind in kinds for each in _PLAIN.get(kind, ()))
+    return frozenset(each for kind in kinds for each in PLAIN.get(kind, ()))
 
 
 def _is_of(view: View, node: Node, kind: str) -> bool:

@@ -30,7 +30,7 @@ from corpusfmt.formats.croissant.model.shapes import (
     TRANSFORM,
     UNMAPPED_BY_APPENDIX,
 )
-from corpusfmt.formats.croissant.model.tables import Shape
+from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.formats.croissant.model.version import version_of
 from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
 from corpusfmt.io.text import JsonFault, escaped, parsed_json
@@ -83,6 +83,10 @@ class View:
             or local_name(name) in self.node.dropped
             or (self.shape.name, name) in self.description.required_by_profiles
         )
+
+    def missing(self, code: str) -> Iterator[Property]:
+        """Yield the absent properties that a rule with this code reports."""
+        return (row for row in self.shape.properties if row.missing == code and self.lacks(row.name))
 
     def text(self, name: str) -> str | None:
         """Return the first value of a property that is a string."""

@@ -66,7 +66,8 @@ MISTAKEN_NAMESPACES = {
     "https://purl.org/dc/terms/": "dct",
     "http://purl.org/dc/elements/1.1/": "dct",
 }
-_PREFIXES = {**_READ_AS, **MISTAKEN_NAMESPACES}
+#: Every namespace IRI that is read, right or mistaken, and its usual prefix.
+PREFIXES = {**_READ_AS, **MISTAKEN_NAMESPACES}
 
 
 def misbound(context: Any) -> Iterator[tuple[str, str, str]]:
@@ -94,18 +95,18 @@ def as_meant(context: Any) -> Any:
     """Return a context with the namespaces that are meant in place of IRIs that are none."""
     if isinstance(context, list):
         return [as_meant(each) for each in context]
-    meant = {name: NAMESPACES[prefix] for name, iri, prefix in misbound(context) if iri not in _PREFIXES}
+    meant = {name: NAMESPACES[prefix] for name, iri, prefix in misbound(context) if iri not in PREFIXES}
     return {**context, **meant} if meant else context
 
 
-_BY_LENGTH = sorted(_PREFIXES.items(), key=lambda pair: -len(pair[0]))
+_BY_LENGTH = sorted(PREFIXES.items(), key=lambda pair: -len(pair[0]))
 
 
 def short(iri: str) -> str:
     """Return an IRI under its usual prefix, or as it is."""
     if iri.startswith("http"):
         above, _, last = iri.rpartition("/")
-        usual = _PREFIXES.get(f"{above}/")
+        usual = PREFIXES.get(f"{above}/")
         if usual is not None and last:  # the common case: no namespace can be longer
             return f"{usual}:{last}"
         for namespace, prefix in _BY_LENGTH:

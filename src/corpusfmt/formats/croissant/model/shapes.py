@@ -23,9 +23,10 @@ _1_1 = ("1.1",)
 
 _NAME = Property("sc:name", ("Text",), loose=True)
 _DESCRIPTION = Property("sc:description", ("Text",), loose=True)
-_CONTAINED_IN = Property("cr:containedIn", ("Reference",), many=True, mistyped="CRO133")
-_ENCODING_FORMAT = Property("sc:encodingFormat", ("Text",), later={"kinds": ("Text", "URL"), "many": True})
-_CONTENT_SIZE = Property("sc:contentSize", ("Text",), loose=True)
+_CONTAINED_IN = Property("cr:containedIn", ("Reference", "DataSource"), many=True, mistyped="CRO133")
+_ENCODING_FORMAT = Property(
+    "sc:encodingFormat", ("Text",), later={"kinds": ("Text", "URL"), "many": True}, form="media type"
+)
 _ANNOTATION = Property("cr:annotation", ("cr:Field",), many=True, mistyped="CRO402", versions=_1_1)
 _FORMAT = Property("cr:format", ("Text",))
 
@@ -42,25 +43,32 @@ DATASET = Shape(
             later={"many": True},
         ),
         Property("sc:description", ("Text",), requirement="required", missing="CRO206"),
-        Property("sc:license", ("URL", "sc:CreativeWork"), True, "required", "CRO208"),
+        Property("sc:license", ("URL", "sc:CreativeWork"), True, "required", "CRO208", form="license"),
         Property("sc:name", ("Text",), requirement="required", missing="CRO205"),
-        Property("sc:url", ("URL",), requirement="required", missing="CRO207"),
+        Property("sc:url", ("URL",), requirement="required", missing="CRO207", form="url"),
         Property("sc:creator", ("sc:Organization", "sc:Person"), True, "required", "CRO209", "CRO215"),
         Property("sc:datePublished", ("Date",), requirement="required", missing="CRO210"),
         Property("sc:keywords", ("Text", "URL", "sc:DefinedTerm"), True, "recommended"),
         Property("sc:publisher", ("sc:Organization", "sc:Person"), True, "recommended", loose=True),
-        Property("sc:version", ("Number", "Text"), requirement="recommended"),
+        Property("sc:version", ("Number", "Text"), requirement="recommended", form="version"),
         Property("sc:dateCreated", ("Date",), requirement="recommended"),
         Property("sc:dateModified", ("Date",), requirement="recommended"),
-        Property("sc:sameAs", ("URL",), True, "recommended"),
-        Property("sc:sdLicense", ("URL", "sc:CreativeWork"), True, "recommended"),
+        Property("sc:sameAs", ("URL",), True, "recommended", form="url"),
+        Property("sc:sdLicense", ("URL", "sc:CreativeWork"), True, "recommended", form="license"),
         Property("sc:inLanguage", ("Text", "sc:Language"), True, "recommended"),
         Property("sc:distribution", ("cr:FileObject", "cr:FileSet"), True, "required", "CRO211", "CRO301"),
         Property("cr:isLiveDataset", ("Boolean",)),
         Property("cr:citeAs", ("Text",)),
-        Property("cr:recordSet", ("cr:RecordSet",), many=True, mistyped="CRO401"),
+        Property("cr:recordSet", ("cr:RecordSet",), many=True, missing="CRO220", mistyped="CRO401"),
         Property("cr:sdVersion", ("Number", "Text"), versions=_1_1),
-        Property("sc:usageInfo", ("URL", "sc:CreativeWork", "sc:DefinedTerm"), many=True, loose=True, versions=_1_1),
+        Property(
+            "sc:usageInfo",
+            ("URL", "sc:CreativeWork", "sc:DefinedTerm"),
+            many=True,
+            loose=True,
+            versions=_1_1,
+            form="url",
+        ),
         *RAI,
         *GEO_OF_DATASET,
         *PROV,
@@ -73,12 +81,12 @@ FILE_OBJECT = Shape(
     (
         _NAME,
         _DESCRIPTION,
-        Property("sc:contentUrl", ("URL",)),
-        _CONTENT_SIZE,
+        Property("sc:contentUrl", ("URL",), missing="CRO302", form="address"),
+        Property("sc:contentSize", ("Text",), loose=True, form="size"),
         _ENCODING_FORMAT,
         Property("sc:sameAs", ("URL",), many=True),
-        Property("sc:sha256", ("Text",)),
-        Property("cr:md5", ("Text",)),
+        Property("sc:sha256", ("Text",), form="sha256"),
+        Property("cr:md5", ("Text",), form="md5"),
         _CONTAINED_IN,
         *PROV,
     ),
@@ -98,7 +106,7 @@ FILE_SET = Shape(
         *(
             Property(row.name, row.kinds, row.many, loose=row.loose, versions=_1_1)
             for row in (
-                _CONTENT_SIZE,
+                Property("sc:contentSize", ("Text",), loose=True),
                 Property("sc:contentUrl", ("URL",)),
                 Property("sc:sha256", ("Text",)),
                 Property("sc:sameAs", ("URL",), many=True),
@@ -114,7 +122,7 @@ RECORD_SET = Shape(
     (
         _NAME,
         _DESCRIPTION,
-        Property("cr:field", ("cr:Field",), many=True, mistyped="CRO402"),
+        Property("cr:field", ("cr:Field",), many=True, missing="CRO403", mistyped="CRO402"),
         Property("cr:key", ("Reference",), many=True, mistyped="CRO404"),
         Property("cr:data", ("JSON",), many=True, mistyped="CRO501"),
         Property("cr:examples", ("JSON",), many=True, mistyped="CRO501"),
@@ -140,7 +148,7 @@ FIELD = Shape(
         Property("cr:parentField", ("Reference", "Field"), many=True, mistyped="CRO133"),
         Property("cr:samplingRate", ("Number",), loose=True),
         Property("cr:isArray", ("Boolean",), versions=_1_1),
-        Property("cr:arrayShape", ("Text",), versions=_1_1),
+        Property("cr:arrayShape", ("Text",), versions=_1_1, form="shape"),
         # A list is one constant, although JSON-LD has a value for each item.
         Property("cr:value", ("JSON",), many=True, mistyped="CRO430", versions=_1_1),
         _ANNOTATION,

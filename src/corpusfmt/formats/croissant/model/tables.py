@@ -20,7 +20,8 @@ class Property(Struct, frozen=True):
 
     `missing` and `mistyped` are the rules that report an absent value and a value outside `kinds`. Published descriptions,
     including the specification's, treat a `loose` row as a recommendation. The row applies in `versions`; `later` has its
-    changes in 1.1, and `successor` its replacement if 1.1 removed it, in the words of a hint.
+    changes in 1.1, and `successor` its replacement if 1.1 removed it, in the words of a hint. `form` names the form of its texts
+    in `FORMS`.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Property(Struct, frozen=True):
     versions: tuple[str, ...] = ("1.0", "1.1")
     later: dict[str, Any] = {}
     successor: str = ""
+    form: str = ""
 
     def in_version(self, version: str) -> Property:
         """Return the row in a version."""

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterable
 from datetime import datetime
+
+from msgspec import Struct
+
+from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
 
 _ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
 # A leap second, which `datetime` cannot represent: 23:59:60 in UTC, shifted by the offset of the time zone elsewhere.
@@ -44,16 +49,16 @@ def is_absolute(path: str) -> bool:
     return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?")
+_SIZE = r"\s*([0-9][0-9,]*(?:\.[0-9,]+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?\s*"
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
 def size_in_bytes(text: str) -> tuple[int, bool] | None:
     """Return the bytes in a contentSize and whether they are exact; None if it is not a size."""
-    match = _SIZE.fullmatch(text.strip().replace(",", "")) if len(text) < 100 else None
+    match = re.fullmatch(_SIZE, text) if len(text) < 100 else None
     if match is None:
         return None
-    number, unit, binary = match.groups()
+    number, unit, binary = match[1].replace(",", ""), match[2], match[3]
     factor = (1024 if binary else 1000) ** _UNITS[(unit or "").lower()]
     return int(float(number) * factor) if "." in number else int(number) * factor, not unit
 
@@ -68,3 +73,56 @@ def compiled(pattern: str) -> re.Pattern[str] | str:
             return str(error)
         except (RecursionError, OverflowError, MemoryError) as error:
             return f"too large ({type(error).__name__})"
+
+
+_SCHEME = "[A-Za-z][A-Za-z0-9+.-]*:"
+_HOST = r"(?:[^\s/?#\[\]]*\[(?=[^\]]*:[^\]]*:)[0-9A-Fa-f:.]+\][^\s/?#\[\]]*|[^\s/?#\[\]]+)"
+_URL = (
+    rf"{_SCHEME}//{_HOST}(?:[/?#]\S*)?"
+    rf"|(?!(?:[Hh][Tt][Tt][Pp][Ss]?|[Ff][Tt][Pp]):){_SCHEME}(?://(?=/)|(?!//))[^\s?#]\S*"
+)
+_NUMBER = "(?:0|[1-9][0-9]*)"
+_LABEL = f"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+
+
+class Form(Struct, frozen=True):
+    """The form of the texts of a row: the rule that reports others, and a pattern for each kind that the row may have.
+
+    Patterns are in the common syntax of Python and JavaScript, and match whole texts.
+    """
+
+    rule: str
+    patterns: dict[str, str]
+
+
+#: The forms of texts, by the names that the tables have for them.
+FORMS = {
+    "url": Form("CRO216", {"URL": _URL}),
+    "address": Form(
+        "CRO216", {"URL": r"(?![\s\S]*[\x00-\x1f\x7f])(?![\s\S]*://[\s\S]*\s)(?![\s\S]*\s[\s\S]*://)\s*\S[\s\S]*"}
+    ),
+    "version": Form(
+        "CRO218",
+        {
+            "Text": rf"{_NUMBER}(?:\.{_NUMBER}){{2}}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
+        },
+    ),
+    "license": Form("CRO219", {"URL": _URL}),
+    "media type": Form(
+        "CRO306",
+        {
+            "Text": r"[A-Za-z]+/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*(?:\s*;.*)?|git\+https",
+            "URL": r"[\s\S]*://[\s\S]*",
+        },
+    ),
+    "shape": Form("CRO214", {"Text": SHAPE_PATTERN}),
+    "sha256": Form("CRO308", {"Text": "[0-9a-fA-F]{64}"}),
+    "size": Form("CRO309", {"Text": _SIZE}),
+    "md5": Form("CRO315", {"Text": "[0-9a-fA-F]{32}"}),
+}
+
+
+def has_form(text: str, form: str, kinds: Iterable[str]) -> bool:
+    """Return whether a text has a form, for one of the kinds of its row."""
+    patterns = FORMS[form].patterns
+    return any(re.fullmatch(patterns[kind], text) for kind in kinds if kind in patterns)

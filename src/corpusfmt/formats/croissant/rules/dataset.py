@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.model.graph import Dataset, Description
-from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
-from corpusfmt.formats.croissant.model.shapes import DATASET
-from corpusfmt.formats.croissant.model.values import CONTROL, is_date
+from corpusfmt.formats.croissant.model.graph import Dataset, Description, View
+from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name
+from corpusfmt.formats.croissant.model.shapes import DATASET, properties_of
+from corpusfmt.formats.croissant.model.values import has_form, is_date
 from corpusfmt.formats.croissant.model.version import (
     OLD_NAMESPACES,
     VERSION_IRI,
@@ -152,9 +150,9 @@ _MIGRATE = (
 )
 
 
-def _missing(dataset: Dataset, name: str) -> Iterator[Problem]:
-    if dataset.lacks(name):
-        key = name.partition(":")[2]
+def _missing(dataset: Dataset, code: str) -> Iterator[Problem]:
+    for row in dataset.missing(code):
+        key = local_name(row.name)
         yield Problem(f"`{key}` is missing", dataset.at, f"add `{key}`")
 
 
@@ -176,7 +174,7 @@ def name_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: `"name": ""`.
     Fix: add `name`.
     """
-    yield from _missing(dataset, "sc:name")
+    yield from _missing(dataset, "CRO205")
     yield from _empty(dataset, "sc:name")
 
 
@@ -191,7 +189,7 @@ def description_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: a description with only names and files.
     Fix: add `description`.
     """
-    yield from _missing(dataset, "sc:description")
+    yield from _missing(dataset, "CRO206")
     yield from _empty(dataset, "sc:description")
 
 
@@ -206,7 +204,7 @@ def url_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: a local description that was never published.
     Fix: add `url`, usually the address of its web page.
     """
-    yield from _missing(dataset, "sc:url")
+    yield from _missing(dataset, "CRO207")
 
 
 @RULES.rule(
@@ -220,7 +218,7 @@ def license_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: a description converted from a repository without a licence file.
     Fix: add `license`, the URL of a known licence.
     """
-    yield from _missing(dataset, "sc:license")
+    yield from _missing(dataset, "CRO208")
 
 
 @RULES.rule(
@@ -234,7 +232,7 @@ def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: most published descriptions.
     Fix: add `creator`, a Person or an Organization.
     """
-    yield from _missing(dataset, "sc:creator")
+    yield from _missing(dataset, "CRO209")
 
 
 @RULES.rule(
@@ -248,7 +246,7 @@ def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: most published descriptions.
     Fix: add `datePublished`, an ISO 8601 date.
     """
-    yield from _missing(dataset, "sc:datePublished")
+    yield from _missing(dataset, "CRO210")
 
 
 @RULES.rule(
@@ -262,7 +260,7 @@ def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: a description whose records are all inline.
     Fix: add `distribution` with the FileObjects and FileSets of the data.
     """
-    yield from _missing(dataset, "sc:distribution")
+    yield from _missing(dataset, "CRO211")
 
 
 @RULES.rule("CRO212", "recommended-missing", on=Dataset, severity=Severity.WARNING, spec=_RECOMMENDED)
@@ -291,7 +289,7 @@ def recordset_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: a description with only `distribution`.
     Fix: add `recordSet` with the fields of the data; `corpusfmt describe` finds them.
     """
-    yield from _missing(dataset, "cr:recordSet")
+    yield from _missing(dataset, "CRO220")
 
 
 CARDINALITY_ONE = RULES.finding(
@@ -345,13 +343,16 @@ def creator_type(dataset: Dataset) -> Iterator[Problem]:
 
 def absolute_url(text: str) -> bool:
     """Return whether a text is an absolute URL."""
-    if not text or re.search(r"\s", text):
-        return False
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return False
-    return bool(parts.scheme and (parts.netloc or (parts.scheme not in ("http", "https", "ftp") and parts.path)))
+    return has_form(text, "url", ("URL",))
+
+
+def misformed(view: View, form: str) -> Iterator[tuple[str, Literal]]:
+    """Yield the texts of a node that should have a form and do not, with the names of their properties as written."""
+    for row in properties_of(view.shape, view.description.version):
+        if row.form == form:
+            for literal in view.texts(row.name):
+                if not has_form(literal.value, form, row.kinds):
+                    yield view.key(row.name), literal
 
 
 def url_of(value: Value) -> str | None:
@@ -381,11 +382,9 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
                 message = f"`{dataset.key(name)}` is `{clip(text)}`, expected a URL"
                 yield Problem(message, dataset.place_of(value), "write an absolute URL")
     for view in dataset.description.files.get(dataset, ()):
-        for literal in view.texts("sc:contentUrl"):
-            is_odd = CONTROL.search(literal.value) or ("://" in literal.value and re.search(r"\s", literal.value))
-            if is_odd or not literal.value.strip():
-                message = f"{view.title}: `contentUrl` is `{clip(literal.value)}`, expected a URL"
-                yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
+        for key, literal in misformed(view, "address"):
+            message = f"{view.title}: `{key}` is `{clip(literal.value)}`, expected a URL"
+            yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
 
 
 @RULES.rule(
@@ -421,16 +420,9 @@ def _is_interval(text: str) -> bool:
     return bool(slash) and any(map(is_date, sides)) and all(side in ("", "..") or is_date(side) for side in sides)
 
 
-_SEMVER = (
-    r"(?a)(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
-    r"(-(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9]\d*|\d*[A-Za-z-][0-9A-Za-z-]*))*)?"
-    r"(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?"
-)
-
-
 def is_semantic_version(text: str) -> bool:
     """Return whether a version is one by Semantic Versioning 2.0.0."""
-    return len(text) < 256 and re.fullmatch(_SEMVER, text) is not None
+    return len(text) < 256 and has_form(text, "version", ("Text",))
 
 
 @RULES.rule("CRO218", "version-semver", on=Dataset, severity=Severity.WARNING, spec="croissant-1.0#version")

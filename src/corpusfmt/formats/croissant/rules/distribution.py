@@ -16,8 +16,9 @@ from corpusfmt.formats.croissant.model.graph import (
     rings,
 )
 from corpusfmt.formats.croissant.model.nodes import Literal, Node
-from corpusfmt.formats.croissant.model.values import escapes, is_absolute, size_in_bytes
+from corpusfmt.formats.croissant.model.values import escapes, is_absolute
 from corpusfmt.formats.croissant.model.wording import around, clip, shown
+from corpusfmt.formats.croissant.rules.dataset import misformed
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
 
@@ -61,7 +62,7 @@ def contenturl_missing(file: FileObject) -> Iterator[Problem]:
     Example: a file with only a name and a size.
     Fix: add `contentUrl`; with `containedIn`, it is the path inside the container.
     """
-    if file.lacks("sc:contentUrl"):
+    for _ in file.missing("CRO302"):
         outside = file.lacks("cr:containedIn")
         hint = "add `contentUrl` or `containedIn`" if outside else "add the path inside the container"
         yield Problem(f"{file.title}: `contentUrl` is missing", file.at, hint, minor=not outside)
@@ -129,9 +130,6 @@ def encodingformat_missing(resource: Resource) -> Iterator[Problem]:
         yield Problem(message, resource.at, "add the MIME type", minor=isinstance(resource, FileSet))
 
 
-_MIME = r"(?i)[a-z]+/[a-z0-9][a-z0-9!#$&^_.+-]*(\s*;.*)?"
-
-
 @RULES.rule("CRO306", "encodingformat-mime", on=Resource, severity=Severity.WARNING, spec=_FILE_OBJECT)
 def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     """The encodingFormat is not a MIME type. `git+https`, which hosted repositories use, is accepted.
@@ -140,11 +138,9 @@ def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     Example: `"encodingFormat": "csv"`.
     Fix: write a MIME type such as `text/csv`, `application/json` or `application/x-tar`.
     """
-    for literal in resource.texts("sc:encodingFormat"):
-        url_allowed = resource.description.version == "1.1" and "://" in literal.value
-        if literal.value != "git+https" and not url_allowed and not re.fullmatch(_MIME, literal.value):
-            message = f"{resource.title}: `encodingFormat` is `{clip(literal.value)}`, expected a MIME type"
-            yield Problem(message, resource.place_of(literal), "write a MIME type such as `text/csv`")
+    for key, literal in misformed(resource, "media type"):
+        message = f"{resource.title}: `{key}` is `{clip(literal.value)}`, expected a MIME type"
+        yield Problem(message, resource.place_of(literal), "write a MIME type such as `text/csv`")
 
 
 #: The addresses of pages about a file, and those of the file.
@@ -208,11 +204,9 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
     Example: an MD5 of 32 digits, a URL, the word "sha256".
     Fix: write the output of `sha256sum`.
     """
-    for literal in file.texts("sc:sha256"):
-        if literal.value == NO_DIGEST and "git+https" in file.formats:
-            continue
-        if not re.fullmatch(r"[0-9a-fA-F]{64}", literal.value):
-            message = f"{file.title}: `sha256` is `{clip(literal.value)}`, expected 64 hexadecimal digits"
+    for key, literal in misformed(file, "sha256"):
+        if literal.value != NO_DIGEST or "git+https" not in file.formats:
+            message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected 64 hexadecimal digits"
             yield Problem(message, file.place_of(literal), "write the output of `sha256sum`")
 
 
@@ -227,10 +221,9 @@ def md5_format(file: FileObject) -> Iterator[Problem]:
     Example: a SHA-256 of 64 digits, a digest in Base64, the word "md5".
     Fix: write the output of `md5sum`, or the SHA-256 of the file as `sha256`.
     """
-    for literal in (*file.texts("cr:md5"), *file.texts("sc:md5")):
-        if not re.fullmatch(r"[0-9a-fA-F]{32}", literal.value):
-            message = f"{file.title}: `md5` is `{clip(literal.value)}`, expected 32 hexadecimal digits"
-            yield Problem(message, file.place_of(literal), "write the output of `md5sum`")
+    for key, literal in misformed(file, "md5"):
+        message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected 32 hexadecimal digits"
+        yield Problem(message, file.place_of(literal), "write the output of `md5sum`")
 
 
 @RULES.rule(
@@ -244,10 +237,9 @@ def contentsize_format(file: FileObject) -> Iterator[Problem]:
     Example: `"contentSize": "a lot"`, `" B"`, `"-5 B"`.
     Fix: write the size in bytes, such as `"117743 B"`.
     """
-    for literal in file.texts("sc:contentSize"):
-        if size_in_bytes(literal.value) is None:
-            message = f"{file.title}: `contentSize` is `{clip(literal.value)}`, expected a size such as `117743 B`"
-            yield Problem(message, file.place_of(literal), "write the size in bytes")
+    for key, literal in misformed(file, "size"):
+        message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected a size such as `117743 B`"
+        yield Problem(message, file.place_of(literal), "write the size in bytes")
 
 
 @RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET)

@@ -389,8 +389,8 @@ def term_of_earlier_version(description: Description) -> Iterator[Problem]:
         yield Problem(message, fields[0].place("cr:dataType"), hint, count=len(fields))
 
 
-# Properties of schema.org that the tables allow only on files.
-_OF_FILES = {"sc:contentUrl", "sc:contentSize", "sc:sha256"}
+#: Properties of schema.org that the tables allow only on files.
+OF_FILES = {"sc:contentUrl", "sc:contentSize", "sc:sha256"}
 
 
 def _files(view: View) -> tuple[str, ...]:
@@ -411,7 +411,7 @@ def property_wrong_class(part: Part) -> Iterator[Problem]:
         home = ""
         if name in DOMAINS and view.shape.name not in DOMAINS[name]:
             home = " or ".join(local_name(each) for each in DOMAINS[name])
-        elif name in _OF_FILES and view.shape.name.startswith("cr:") and view.shape.name not in _files(view):
+        elif name in OF_FILES and view.shape.name.startswith("cr:") and view.shape.name not in _files(view):
             home = "FileObject"
         if home:
             message = f"{view.title}: `{view.key(name)}` is not a property of {article(local_name(view.shape.name))}"
@@ -458,7 +458,8 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
         yield Problem(message, at, "remove spaces, quotes, braces and angle brackets", count=len(group))
 
 
-_REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
+#: The classes whose nodes others name.
+REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
 
 
 @RULES.rule(
@@ -497,7 +498,7 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
 
 
 def _is_croissant(node: Node) -> bool:
-    return any(kind in _REFERABLE for kind in node.types)
+    return any(kind in REFERABLE for kind in node.types)
 
 
 @RULES.rule(

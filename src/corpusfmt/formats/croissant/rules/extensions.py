@@ -63,10 +63,9 @@ def extension_class_unknown(description: Description) -> Iterator[Problem]:
 
 def _absent(term: Term, code: str) -> Iterator[Problem]:
     """Yield the missing properties that a rule with this code reports."""
-    for row in term.shape.properties:
-        if row.missing == code and not term.all(row.name):
-            key = local_name(row.name)
-            yield Problem(f"{article(local_name(term.shape.name))} has no `{key}`", term.at, f"add `{row.name}`")
+    for row in term.missing(code):
+        message = f"{article(local_name(term.shape.name))} has no `{local_name(row.name)}`"
+        yield Problem(message, term.at, f"add `{row.name}`")
 
 
 @RULES.rule(

@@ -77,7 +77,7 @@ def field_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: a record set with only a name.
     Fix: add the fields, or remove the record set.
     """
-    if record_set.lacks("cr:field"):
+    for _ in record_set.missing("CRO403"):
         yield Problem(f"{record_set.title}: `field` is missing", record_set.at, "add the fields")
 
 
