@@ -16,6 +16,7 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, detect, formats
+from corpusfmt.formats.columns import ColumnProfile
 from corpusfmt.formats.text.reading import _blank_lines
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, UsageError
@@ -86,7 +87,50 @@ def pieces_of(data: bytes, cut: int) -> list[bytes]:
         def blocks(self) -> Any:
             return blocks(data[start : start + cut] for start in range(0, len(data), cut))
 
-    return [each.data for each in Pieces(File(), 1 << 20, whole=False) if isinstance(each, Piece)]  # type: ignore[arg-type]
+    return [each.data for each in Pieces(File(), 1 << 20, ColumnProfile(format="text")) if isinstance(each, Piece)]  # type: ignore[arg-type]
+
+
+WIKI = '<doc id="{0}" url="https://w.example/?curid={0}" title="The "{0}"">\nText {0}\n\nand more\n\n</doc>\n\n'
+LAYOUTS: dict[str, tuple[str, str, list[tuple[str, str | None]], str]] = {
+    "endoftext": ("a.txt", "One.\n<|endoftext|>\n\nTwo\n\nparts.\n<|endoftext|>\nThree", [("One.", None), ("\nTwo\n\nparts.", None), ("Three", None)], "text"),
+    "endoftext inline": ("a.txt.gz", "One.<|endoftext|>Two\r\n<|endoftext|>\r\n", [("One.", None), ("Two\r", None)], "text"),
+    "news": ("news.2023.de.shuffled.deduped.gz", "Satz eins.\n\nSatz zwei.", [("Satz eins.", "de"), ("Satz zwei.", "de")], "news-crawl"),
+    "older news": ("data/news.2007.pt-BR.shuffled.gz", "Um.\n", [("Um.", "pt-BR")], "news-crawl"),
+    "articles": ("news.2023.de.gz", "Eins.\nZwei.\n\nDrei.\n", [("Eins.\nZwei.", "de"), ("Drei.", "de")], "news-crawl-docs"),
+    "wiki": ("AA/wiki_00", WIKI.format(1) + WIKI.format(2), [("Text 1\n\nand more\n", None), ("Text 2\n\nand more\n", None)], "wikiextractor"),
+    "wiki packed": ("AB/wiki_99.gz", WIKI.format(7).strip(), [("Text 7\n\nand more\n", None)], "wikiextractor"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_published_layout_of_text_is_read(name: str, tmp_path: Path) -> None:
+    path, data, texts, source = LAYOUTS[name]
+    write(tmp_path / path, gzip.compress(data.encode()) if path.endswith("gz") else data.encode())
+    assert detect(entry_of(str(tmp_path)))[0].name == "text"
+    report = corpusfmt.validate(tmp_path)
+    assert (report.verdict.value, report.coverage.documents) == ("valid", len(texts))
+    found = list(corpusfmt.read(tmp_path))
+    assert [(each.text, each.lang) for each in found] == texts
+    assert {each.source for each in found} == {source}
+    for each in found if source == "wikiextractor" else ():
+        assert each.metadata == {"url": f"https://w.example/?curid={each.id}", "title": f'The "{each.id}"'}
+        assert each.text.startswith(f"Text {each.id}")
+
+
+@pytest.mark.parametrize(
+    ("data", "line", "lacks"),
+    [
+        (WIKI.format(1) + WIKI.format(2)[:60], 8, "</doc>"),
+        (WIKI.format(1) + "outside\n" + WIKI.format(2), 8, "<doc …>"),
+        (WIKI.format(1).replace("</doc>\n", "") + WIKI.format(2), 1, "</doc>"),
+    ],
+)
+def test_text_outside_of_an_element_is_an_error(data: str, line: int, lacks: str, tmp_path: Path) -> None:
+    write(tmp_path / "in/AA/wiki_00", data.encode())
+    (found,) = corpusfmt.validate(tmp_path / "in").findings
+    assert (found.code, found.location.line, found.message) == ("TXT203", line, f"expected a line `{lacks}`")
+    with pytest.raises(BadInput, match="TXT203"):
+        corpusfmt.convert(tmp_path / "in", tmp_path / "out", to="dolma")
 
 
 def test_each_file_is_a_document(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +26,9 @@ from corpusfmt.options import RowFields
 from corpusfmt.wording import clipped
 
 Type = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
+
+#: How the documents of text are told apart; `elements` are those of WikiExtractor.
+Documents = Literal["blank-lines", "files", "lines", "elements", "separator"]
 
 _MOST_BYTES = 256 * 1024
 _MOST_FIELDS = 1000
@@ -120,7 +124,8 @@ class ColumnProfile(Struct, frozen=True):
     name: str = ""
     summary: str = ""
     format: Literal["jsonl", "text"] = "jsonl"
-    documents: Literal["blank-lines", "files"] = "blank-lines"
+    documents: Documents = "blank-lines"
+    separator: str = ""
     fields: Fields = Fields(id="id")
     values: tuple[Value, ...] = ()
     identifying: tuple[str, ...] = ()
@@ -238,7 +243,8 @@ class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
     table: bool = False
     source: str = ""
     format: Literal["jsonl", "text"] = "jsonl"
-    documents: Literal["blank-lines", "files"] = "blank-lines"
+    documents: Documents = "blank-lines"
+    separator: str = ""
     fields: Fields = Fields()
     required: dict[str, Type | tuple[Type, ...]] = {}
     optional: dict[str, Type | tuple[Type, ...]] = {}
@@ -344,10 +350,16 @@ def columns_of_rows(rows: Sequence[Json], path: str) -> ColumnProfile:
     return TEXTS[name] if name and is_text else TABLE
 
 
-def best_of_text(path: str) -> ColumnProfile | None:
-    """Return the bundled profile of text that knows the name of a file as that of a corpus; None if there is none."""
-    of_text = (each for each in map(shipped_columns, columns_names()) if each.format == "text")
-    return next((each for each in of_text if each.language_of_path(path) is not None), None)
+def of_text() -> Iterator[ColumnProfile]:
+    """Yield the bundled profiles of text."""
+    return (each for each in map(shipped_columns, columns_names()) if each.format == "text")
+
+
+def best_of_text(path: str, head: str = "") -> ColumnProfile | None:
+    """Return the bundled profile of text that knows the name of a file, or else what only its files begin with, if any does."""
+    named = (each for each in of_text() if each.knows(path))
+    marked = (each for each in of_text() if each.identifying and all(mark in head for mark in each.identifying))
+    return next(chain(named, marked), None)
 
 
 def _strength(columns: ColumnProfile) -> int:
@@ -357,6 +369,8 @@ def _strength(columns: ColumnProfile) -> int:
 def _columns(name: str, text: str, what: str) -> ColumnProfile:
     file = converted_toml(text, _File, what)
     fields = Fields(None, file.fields.id or "id") if file.table else file.fields
+    if (file.documents == "separator") != bool(file.separator.strip()):
+        raise UsageError(f"{what}: `separator` is needed if documents are by separator, and only then")
     if len(file.required) + len(file.optional) > _MOST_FIELDS or len(file.files.names) > _MOST_NAMES:
         raise UsageError(f"{what}: more than {_MOST_FIELDS} fields or {_MOST_NAMES} names")
     for each in file.files.names:
@@ -368,6 +382,7 @@ def _columns(name: str, text: str, what: str) -> ColumnProfile:
         file.summary,
         file.format,
         file.documents,
+        file.separator,
         fields,
         values,
         file.identifying,

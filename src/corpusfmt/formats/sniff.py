@@ -186,6 +186,15 @@ def _may_have_rows(entry: Entry) -> bool:
     return entry.size > 0 or entry.is_remote  # not every store tells sizes
 
 
+def first_text(entry: Entry) -> str:
+    """Return the text that a file begins with, as far as it can be decoded."""
+    try:
+        with entry.open() as file:
+            return next(iter(Chunks(file, codec_of_name(entry.name), entry.path)), b"").decode(errors="replace")
+    except (OSError, StreamFault):
+        return ""
+
+
 def first_row(entry: Entry) -> Json:
     """Return the first row of a file that can be decoded, or an empty object if none can."""
     return next(iter(_head(entry)[1]), {})

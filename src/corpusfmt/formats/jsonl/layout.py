@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -40,6 +41,7 @@ from corpusfmt.model import Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
 VERSION = "1.0"
+_MAY_BE_ROWS = re.compile(r".*\.json|[^.]*(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?", re.DOTALL)
 RULES = RuleSet(GENERAL, versions=(VERSION,))
 FILES = row_rules(RULES, "JSL")
 path_rule(RULES, "JSL106")
@@ -199,12 +201,12 @@ def _data(entry: Entry) -> Iterator[Entry]:
 
 
 def _is_data(entry: Entry, text: str = "text") -> bool:
-    """Return whether an entry is a data file. A plain `.json` is one if its first line is an object with a text."""
+    """Return whether an entry is a data file. A plain `.json`, or a file without a suffix, is one if its first line is an object with a text."""
     if entry.kind != "file" or is_hidden(entry.path):
         return False
     if has_name_of_rows(entry):
         return True
-    return entry.name.endswith(".json") and not _is_beside(entry) and _has(text, entry)
+    return _MAY_BE_ROWS.fullmatch(entry.name) is not None and not _is_beside(entry) and _has(text, entry)
 
 
 def _has_text(entry: Entry) -> bool:

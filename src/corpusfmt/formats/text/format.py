@@ -17,7 +17,7 @@ from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.columned import columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import data_files
-from corpusfmt.formats.sniff import first_row
+from corpusfmt.formats.sniff import first_row, first_text
 from corpusfmt.formats.text.reading import SOURCE, check, document_at, read
 from corpusfmt.formats.text.ruleset import RULES, VERSION
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
@@ -126,15 +126,16 @@ def detect(entry: Entry) -> Detection | None:
         first = first or each
     if first is None or first_row(first):
         return None
-    columns = best_of_text(first.url)
-    corpus = f"{columns.summary} (column profile {columns.name})" if columns else "text"
-    return Detection(VERSION, f"{corpus}; blank lines separate documents")
+    columns = best_of_text(first.url, first_text(first))
+    if columns is None:
+        return Detection(VERSION, "text; blank lines separate documents")
+    return Detection(VERSION, f"{columns.summary} (column profile {columns.name})")
 
 
 def _is_data(entry: Entry) -> bool:
     if entry.kind != "file" or is_hidden(entry.path) or _COMPANION.fullmatch(entry.name):
         return False
-    return _NAME.fullmatch(entry.name) is not None
+    return _NAME.fullmatch(entry.name) is not None or best_of_text(entry.url) is not None
 
 
 def plan(entry: Entry, options: CheckOptions) -> Plan:
@@ -147,7 +148,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     judge_names(files, judge)
     columns = columns_of(options.reading, "text")
     if columns is None:
-        columns = (best_of_text(files[0].url) if files else None) or ColumnProfile(format="text")
+        columns = (best_of_text(files[0].url, first_text(files[0])) if files else None) or ColumnProfile(format="text")
     shards = list(_together(files, columns) if columns.documents == "files" else _apart(files, columns))
     return Plan(VERSION, shards, judge.tally, judge.coverage)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,14 @@ from corpusfmt.formats.general import bad_text, report_text, too_long, within_li
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.files import RowFile
 from corpusfmt.formats.rows.reading import rejections
-from corpusfmt.formats.text.ruleset import BYTE_ORDER_MARK, CARRIAGE_RETURN, EMPTY_FILE, RULES, VERSION
+from corpusfmt.formats.text.ruleset import (
+    BYTE_ORDER_MARK,
+    CARRIAGE_RETURN,
+    ELEMENT_MALFORMED,
+    EMPTY_FILE,
+    RULES,
+    VERSION,
+)
 from corpusfmt.io.lines import Block, LongLine
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.scan import double_encoding_at
@@ -23,6 +30,10 @@ from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Document, Fault, Json, Location, Problem
 from corpusfmt.rules import Grading, Judge
 
+# What ends a document of these kinds.
+_ENDS = {"lines": re.compile(rb"(?P<end>\n)"), "elements": re.compile(rb"(?m)^</doc>(?P<end>[ \t\r]*(?:\n\s*|\Z))")}
+_ELEMENT = re.compile(rb"\s*<doc (?P<head>[^\n]*)>[ \t\r]*\n(?P<text>.*?)\n?</doc>", re.DOTALL)
+_ATTRIBUTE = re.compile(r'(\w+)="(.*?)"(?= \w+="|$)')
 # A line of these alone separates documents, as in OSCAR.
 _BLANK_LINES = re.compile(rb"(?m)(?:^[ \t\r]*\n)+")
 _BLANKS = b" \t\r\n"
@@ -39,10 +50,10 @@ class Piece(Struct, frozen=True):
 class Pieces:
     """The documents of a file; longer ones than the limit of a line are faults. Afterwards, `returns` counts CR LF."""
 
-    def __init__(self, file: RowFile, most: int, *, whole: bool) -> None:
+    def __init__(self, file: RowFile, most: int, columns: ColumnProfile) -> None:
         self._file = file
         self._most = most
-        self._whole = whole
+        self._ends = _ends_of(columns)
         self._parts: list[bytes] = []
         self._size = 0
         self._is_too_long = False
@@ -65,7 +76,7 @@ class Pieces:
 
     def _taken(self, block: Block) -> Iterator[Piece | Fault]:
         data, line, start = block.data, block.line, 0
-        for blank_from, blank_to in () if self._whole else _blank_lines(data):
+        for blank_from, blank_to in self._ends(data):
             self._take(data[start:blank_from], line, block.byte + start)
             yield from self._end()
             line += data.count(b"\n", start, blank_to)
@@ -105,6 +116,17 @@ class Pieces:
             self.first_return = Location(self._file.path, line, block.byte + start)
 
 
+def _ends_of(columns: ColumnProfile) -> Callable[[bytes], Iterable[tuple[int, int]]]:
+    """Return what yields in whole lines where a document ends, and what follows begins."""
+    if columns.documents == "blank-lines":
+        return _blank_lines
+    if columns.documents == "files":
+        return lambda _data: ()
+    by_separator = re.compile(rb"(?P<end>%b\r?\n?)" % re.escape(columns.separator.encode()))
+    pattern = _ENDS.get(columns.documents, by_separator)
+    return lambda data: (match.span("end") for match in pattern.finditer(data))
+
+
 def _blank_lines(data: bytes) -> Iterator[tuple[int, int]]:
     """Yield the runs of blank lines in whole lines, as first and last offset."""
     if any(end in data for end in _MAY_END_A_BLANK_LINE):
@@ -137,11 +159,11 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 
 def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions) -> None:
     file = RowFile(entry, judge, options)
-    pieces = Pieces(file, options.max_line_bytes, whole=columns.documents == "files")
+    pieces = Pieces(file, options.max_line_bytes, columns)
     count = 0
     for piece in pieces:
         count += 1
-        fault = piece if isinstance(piece, Fault) else _fault_of(piece)
+        fault = piece if isinstance(piece, Fault) else _fault_of(piece, columns)
         if fault is not None:
             judge.report(*fault)
             continue
@@ -159,8 +181,8 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
         judge.report(EMPTY_FILE, Problem("no documents", Location(entry.path), "delete the file, or write it again"))
 
 
-def _fault_of(piece: Piece) -> Fault | None:
-    """Return the first fault in the UTF-8 of a document."""
+def _fault_of(piece: Piece, columns: ColumnProfile) -> Fault | None:
+    """Return the first fault in the UTF-8 of a document, or in what encloses it."""
     try:
         piece.data.decode()
     except UnicodeDecodeError as error:
@@ -169,7 +191,11 @@ def _fault_of(piece: Piece) -> Fault | None:
         assert fault is not None
         line, byte = (piece.at.line or 1) + piece.data.count(b"\n", 0, start), (piece.at.byte or 0) + start
         return bad_text(replace(piece.at, line=line, byte=byte, column=fault.column), fault.reason)
-    return None
+    element = _ELEMENT.fullmatch(piece.data) if columns.documents == "elements" else None
+    if columns.documents != "elements" or (element and b"\n<doc " not in element["text"]):
+        return None
+    lacks = "<doc …>" if not piece.data.lstrip().startswith(b"<doc ") else "</doc>"
+    return Fault(ELEMENT_MALFORMED, Problem(f"expected a line `{lacks}`", piece.at, "extract the file again"))
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -178,7 +204,7 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     for entry in shard.files.values():
         of_file = _fresh_judge(shard)
         for number, piece in _numbered(entry, columns, of_file, options):
-            fault = piece if isinstance(piece, Fault) else _fault_of(piece)
+            fault = piece if isinstance(piece, Fault) else _fault_of(piece, columns)
             if fault is None:
                 assert isinstance(piece, Piece)
                 yield _document(piece, number, entry, columns, options)
@@ -194,26 +220,34 @@ def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Do
     entry = next(each for each in shard.files.values() if each.path == path)
     for number, piece in _numbered(entry, shard.payload, _fresh_judge(shard), options):
         if isinstance(piece, Piece) and 0 <= line - (piece.at.line or 1) <= piece.data.count(b"\n"):
-            return None if _fault_of(piece) else _document(piece, number, entry, shard.payload, options)
+            return None if _fault_of(piece, shard.payload) else _document(piece, number, entry, shard.payload, options)
     return None
 
 
 def _numbered(
     entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions
 ) -> Iterator[tuple[int, Piece | Fault]]:
-    pieces = Pieces(RowFile(entry, judge, options), options.max_line_bytes, whole=columns.documents == "files")
+    pieces = Pieces(RowFile(entry, judge, options), options.max_line_bytes, columns)
     return enumerate(pieces, 1)
 
 
 def _document(piece: Piece, number: int, entry: Entry, columns: ColumnProfile, options: CheckOptions) -> Document:
     language = columns.language_of_path(entry.url)
     metadata: Json = {} if language is None else {"language": language}
-    metadata[SYNTHETIC] = True
-    place = entry.path if columns.documents == "files" else f"{entry.path}:{number}"
+    element = _ELEMENT.fullmatch(piece.data) if columns.documents == "elements" else None
+    text = element["text"] if element else piece.data
+    identity = ""
+    if element:
+        metadata |= dict(_ATTRIBUTE.findall(element["head"].decode()))
+        identity = metadata.pop("id", "")
+    if not identity:
+        place = entry.path if columns.documents == "files" else f"{entry.path}:{number}"
+        identity = f"{place}:{xxh3_64_hexdigest(piece.data)}"
+        metadata[SYNTHETIC] = True
     return Document(
-        f"{place}:{xxh3_64_hexdigest(piece.data)}",
-        piece.data.decode(),
-        source=options.reading.source or columns.name or SOURCE,
+        identity,
+        text.decode(),
+        source=options.reading.source or ("" if columns.shared else columns.name) or SOURCE,
         lang=language,
         metadata=metadata,
     )

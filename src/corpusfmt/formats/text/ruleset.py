@@ -36,6 +36,17 @@ CARRIAGE_RETURN = RULES.finding(
     severity=Severity.WARNING,
 )
 
+ELEMENT_MALFORMED = RULES.finding(
+    "TXT203",
+    "element-malformed",
+    """Text is not between a line `<doc …>` and a line `</doc>`, as all documents of WikiExtractor are.
+
+    Why: one document has no end, or text belongs to none, so it would be lost or put into the wrong one.
+    Example: a file that was cut before its last `</doc>`.
+    Fix: extract the file again.
+    """,
+)
+
 BYTE_ORDER_MARK = RULES.finding(
     "TXT202",
     "byte-order-mark",
