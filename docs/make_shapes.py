@@ -46,7 +46,8 @@ _REACHED_BY = {
     TRANSFORM.name: ("cr:transform",),
 }
 #: The rules on the type of a value that a property shape can express.
-_MISTYPED_AS_SHAPE = ("CRO214", "CRO215", "CRO301", "CRO401", "CRO402", "CRO420", "CRO501")
+_ABSOLUTE = r"""^[^\s<>"{}|\\^`:]*:[^\s<>"{}|\\^`]*$"""
+_MISTYPED_AS_SHAPE = ("CRO214", "CRO215", "CRO217", "CRO301", "CRO401", "CRO402", "CRO420", "CRO501")
 _SEVERITIES = {Severity.ERROR: "Violation", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 
 
@@ -143,6 +144,8 @@ class _Exporter:
                 item for kind in row.kinds for item in self._kind(kind, is_extension=shape.name in EXTENSION_SHAPES)
             ]
             self.graph.add((typed, self._sh["or"], self._list(kinds)))
+            if row.kinds == ("IRI",):
+                self.graph.add((typed, self._sh.pattern, Literal(_ABSOLUTE)))
 
     def _unless_reference(self, node: Node, shape: Shape, present: Node) -> None:
         """Move a constraint to a shape that accepts nodes of which the document says nothing but their class."""
@@ -183,7 +186,7 @@ class _Exporter:
         """Return the IRIs that count as one name: both of schema.org, and what Appendix 1 makes of unmapped terms."""
         local = local_name(name)
         found = [self._iri(name)]
-        if name.startswith("cr:") and local in UNMAPPED_BY_APPENDIX:
+        if name.startswith("cr:") and local in UNMAPPED_BY_APPENDIX["1.0"]:
             found += self._spellings(f"sc:{local}")
         elif name.startswith("sc:"):
             found.append(URIRef(HTTP_SCHEMA_ORG + local))
@@ -218,7 +221,7 @@ class _Exporter:
         sh = self._sh
         if kind in ("Text", "Date"):
             return [self._having(sh.datatype, each) for each in (XSD.string, RDF.langString)]
-        if kind == "URL":
+        if kind in ("IRI", "URL"):
             return [self._having(sh.nodeKind, sh.IRI), *self._kind("Text")]
         if kind == "Boolean":
             return [self._having(sh.datatype, XSD.boolean)]

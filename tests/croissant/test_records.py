@@ -20,7 +20,7 @@ from support import gzipped, run_cli
 
 import corpusfmt
 from corpusfmt.formats.croissant.data import csvrows, reader
-from corpusfmt.formats.croissant.data.casts import date_in, date_pattern
+from corpusfmt.formats.croissant.model.casts import date_in, date_pattern
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.model import BadInput, Finding, UsageError
 
@@ -165,7 +165,7 @@ def test_what_is_said_of_a_value(kind: str, cell: str, source: Json, expected: s
     [
         ("sc:Boolean", 1, "a boolean"),
         ("sc:Integer", True, "an integer"),
-        ("sc:Integer", [], "a list of 0 values, but the field is not `repeated`"),
+        ("sc:Integer", [], "a list of 0 values, but the field is not an array"),
         ("sc:Float", True, "a number"),
         ("sc:Number", {"a": 1}, "a number"),
         ("sc:Date", 2024, "an ISO 8601 date"),

@@ -17,13 +17,13 @@ from strategies import examples
 
 from corpusfmt.formats.croissant.data import arrays, tables
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
-from corpusfmt.formats.croissant.data.casts import CASTS, Cast, cast_all, unchanged
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
 from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
 from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, hashes_of
 from corpusfmt.formats.croissant.model.arrays import ArrayShape
+from corpusfmt.formats.croissant.model.casts import CASTS, Cast, cast_all, unchanged
 from corpusfmt.io.keys import Hashes
 from corpusfmt.io.lines import lines
 

@@ -29,8 +29,8 @@ from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.formats import CheckOptions, formats
-from corpusfmt.formats.croissant.data.casts import CASTS
 from corpusfmt.formats.croissant.data.globs import matches
+from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace

@@ -16,9 +16,11 @@ from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
 from corpusfmt.formats.croissant.model.extensions import CLASSES, KINDS_OF
 from corpusfmt.formats.croissant.model.graph import (
     Dataset,
+    DataSource,
     Description,
     Field,
     RecordSet,
+    Selection,
     View,
 )
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, parse
@@ -27,7 +29,7 @@ from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPE
 from corpusfmt.formats.croissant.model.tables import Property
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
 from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension
-from corpusfmt.formats.croissant.model.wording import article, clip, shown
+from corpusfmt.formats.croissant.model.wording import article, clip, one_of, shown
 from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
 from corpusfmt.formats.croissant.rules.data import references_of_examples
 from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, Claims, mistyped
@@ -335,8 +337,13 @@ class Checker:
 
 
 def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
-    """Yield where a node violates its table: too many values, or values of the wrong type."""
+    """Yield where a node violates its table: another class, too many values, or values of the wrong type."""
     rows = _rows(view.shape.name, version)
+    is_part = isinstance(view, Selection) or (isinstance(view, DataSource) and view.targets)
+    if is_part and view.node.types and view.shape.name not in view.node.types:
+        where = f"{view.title}: `@type`"
+        found = one_of(view.node.types)
+        yield mistyped(where, found, f"`{view.shape.name}`", view.description.places.of(f"{view.node.pointer}/@type"))
     for name in view.node.values:
         row = rows.get(name)
         if row is None:
@@ -404,6 +411,9 @@ def expected(row: Property) -> str:
 
 def fits(view: View, value: Value, row: Property) -> bool:
     """Return whether a value is in the range of a row."""
+    if row.kinds == ("IRI",):  # nodes of the document, which may have relative IRIs, are not in its range
+        iri = value.id if isinstance(value, Node) else value.value
+        return isinstance(iri, str) and ":" in iri and not NOT_IN_IRIS.search(iri)
     # A node that is described here need not be found by its identifier.
     written = value.value if isinstance(value, Literal) else value.written_id if value.is_reference else None
     if "IRI" in row.kinds and isinstance(written, str) and (not written or NOT_IN_IRIS.search(written)):

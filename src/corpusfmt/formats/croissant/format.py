@@ -58,7 +58,7 @@ def _is_of(data_type: str, value: object) -> bool:
 
 @cache
 def _judge_of_types() -> Callable[[str, object], bool]:
-    from corpusfmt.formats.croissant.data.casts import CASTS  # noqa: PLC0415
+    from corpusfmt.formats.croissant.model.casts import CASTS  # noqa: PLC0415
     from corpusfmt.formats.croissant.survey.columns import OF_STRINGS, is_spelt_as  # noqa: PLC0415
 
     def is_of(data_type: str, value: object) -> bool:

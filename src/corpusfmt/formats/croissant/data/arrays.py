@@ -7,7 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from corpusfmt.formats.croissant.data.batches import Batch, Take
-from corpusfmt.formats.croissant.data.casts import (
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
+from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
+from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
+from corpusfmt.formats.croissant.model.casts import (
+    FLOAT_BITS,
     Cast,
     to_boolean,
     to_date,
@@ -17,11 +23,6 @@ from corpusfmt.formats.croissant.data.casts import (
     to_text,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.files import Opened
-from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
-from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
-from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.io.parquet import MOST_ROWS
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def _is_plain(kind: Any, cast: Cast) -> bool:
         return True
     if cast in (to_float, to_number):
         return bool(types.is_integer(kind) or types.is_floating(kind))
+    if cast in FLOAT_BITS:
+        return bool(types.is_floating(kind)) and kind.bit_width <= FLOAT_BITS[cast]
     if cast is to_text and (types.is_integer(kind) or types.is_floating(kind)):
         return True
     return cast in (to_boolean, to_text) and bool(types.is_boolean(kind))

@@ -21,7 +21,10 @@ NAMES_SHOWN = 20
 
 
 class Take(NamedTuple):
-    """What is read from a source: `column`, `jsonPath`, `fileProperty` or (from a record set) `field`, and its name."""
+    """What is read from a source: `column`, `jsonPath`, `fileProperty` or (from a record set) `field`, and its name.
+
+    A `constant` of a record set is read without its records.
+    """
 
     kind: str
     name: str

@@ -121,7 +121,7 @@ DATA_RAGGED_COLUMNS = RULES.finding(
 
     Why: each record takes one value from each path, so the lists do not fit together.
     Example: `$[*].id` gives 3 values and `$[*].prices[*].amount` 7.
-    Fix: make the paths select the same records; a list in each record is a `repeated` field or a separate record set.
+    Fix: make the paths select the same records; a list in each record is an array (`isArray`, in 1.0 `repeated`) or a separate record set.
     """,
     spec="croissant-1.0#extract",
 )

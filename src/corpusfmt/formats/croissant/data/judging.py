@@ -29,7 +29,7 @@ from corpusfmt.formats.croissant.data.findings import (
     DATA_KEY_NULL,
     Gap,
 )
-from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, takes_of
+from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_of, of_field, pointer_of, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
 from corpusfmt.formats.croissant.data.reader import (
     Edge,
@@ -229,10 +229,18 @@ class _DataJudge:
                         self._pass_on(broken.fault)
 
     def _record_set(self, record_set: RecordSet) -> None:
+        # Rules on the description check its values, except for their references to data in files.
+        records = self.records
+        for each in chain(record_set.every_field, record_set.every_annotation):
+            if each.is_in_constant and _refers_to_files(
+                leaf := Leaf(each, record_set, Take("constant", pointer_of(each)))
+            ):
+                self._sources(record_set, [leaf], [])
         if record_set.rows is not None:
-            # Rules on the description check inline records, except for their references to data in files.
-            leaves = [leaf for each in record_set.fields if _refers_to_files(leaf := of_field(each))]
-            self._sources(record_set, leaves, [])
+            fields = [each for each in record_set.fields if not each.is_in_constant]
+            self._sources(record_set, [leaf for each in fields if _refers_to_files(leaf := of_field(each))], [])
+        self.records = records  # inline records are already counted
+        if record_set.rows is not None:
             return
         plan = plan_records(record_set)
         fields = record_set.key_fields

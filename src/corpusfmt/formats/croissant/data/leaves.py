@@ -9,7 +9,9 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats.croissant.data.batches import NotRead, Take
-from corpusfmt.formats.croissant.data.casts import (
+from corpusfmt.formats.croissant.data.patterns import Patterns
+from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
+from corpusfmt.formats.croissant.model.casts import (
     CASTS,
     DATES,
     NUMBERS,
@@ -24,8 +26,6 @@ from corpusfmt.formats.croissant.data.casts import (
     to_text,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.patterns import Patterns
-from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Resource, Transform, View
 from corpusfmt.formats.croissant.model.values import compiled
 from corpusfmt.formats.croissant.model.wording import clip
@@ -50,6 +50,8 @@ class Leaf(Struct, eq=False):
     type: str = ""
     cast: Cast = unchanged
     repeated: bool = False
+    #: Whether its lists are split from text, which gives arrays of several dimensions as one list.
+    splits: bool = False
     #: The shape of its lists, None for any.
     shape: ArrayShape | None = None
     #: The extraction in the description.
@@ -66,7 +68,7 @@ class Leaf(Struct, eq=False):
         for step in self.steps:
             column, wrong = step(column, patterns)
             faults |= wrong
-        found, wrong = cast_all(self.cast, column, repeated=self.repeated, shape=self.shape)
+        found, wrong = cast_all(self.cast, column, repeated=self.repeated, shape=self.shape, may_be_flat=self.splits)
         return found, wrong | faults
 
 
@@ -98,13 +100,15 @@ def leaf_of(each: Field) -> Leaf:
     if kinds:
         leaf.type = kinds[0]
         leaf.cast = _cast(each, source, kinds[0])
-    leaf.repeated = each.is_array or _splits(source)
+    leaf.splits = any(each.all("cr:separator") or each.all("cr:delimiter") for each in source.transforms)
+    leaf.repeated = each.is_array or leaf.splits
     leaf.shape = each.array_shape
     if leaf.steps and (each.is_array or _is_of_items(each)):
         leaf.steps = steps_of(source, by_item=True)
     if leaf.steps and _is_of_items(each):
         if each.is_array:
-            leaf.cast, leaf.shape = partial(shaped, leaf.shape or ANY_LIST, leaf.cast), None
+            shape = leaf.shape or ANY_LIST
+            leaf.cast, leaf.shape = partial(shaped, shape, leaf.cast, may_be_flat=leaf.splits), None
         leaf.repeated = True
         return leaf
     if leaf.repeated and leaf.take.kind == "jsonPath":
@@ -168,10 +172,6 @@ def _path(view: View, text: str) -> list[Any]:
         return parse_path(text)
     except PathFault as fault:
         raise NotRead(f"{view.title}: `{clip(text)}` is not a JSON path: {fault}") from None
-
-
-def _splits(source: DataSource) -> bool:
-    return any(each.all("cr:separator") or each.all("cr:delimiter") for each in source.transforms)
 
 
 def _cast(each: Field, source: DataSource, kind: str) -> Cast:

@@ -7,12 +7,12 @@ from typing import Any
 
 from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead
-from corpusfmt.formats.croissant.data.casts import to_text
 from corpusfmt.formats.croissant.data.files import Listed, Opened, claims_archive, damaged, inside_another, split_codec
 from corpusfmt.formats.croissant.data.findings import DATA_COLUMN_MISSING, DATA_TRANSFORM_FAILED
 from corpusfmt.formats.croissant.data.leaves import steps_of, taken_from
 from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
 from corpusfmt.formats.croissant.data.rows import batches
+from corpusfmt.formats.croissant.model.casts import to_text
 from corpusfmt.formats.croissant.model.graph import DataSource, Resource
 from corpusfmt.formats.general import bad_text
 from corpusfmt.model import Fault, Location, Problem

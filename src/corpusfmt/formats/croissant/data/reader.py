@@ -7,7 +7,7 @@ import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -25,7 +25,6 @@ from corpusfmt.formats.croissant.data.batches import (
     Take,
     Trouble,
 )
-from corpusfmt.formats.croissant.data.casts import Reason
 from corpusfmt.formats.croissant.data.files import Files, Opened
 from corpusfmt.formats.croissant.data.findings import (
     DATA_COLUMN_MISSING,
@@ -37,6 +36,7 @@ from corpusfmt.formats.croissant.data.leaves import Leaf, leaf_from, leaf_of, of
 from corpusfmt.formats.croissant.data.lookup import Lookup
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.data.rows import batches
+from corpusfmt.formats.croissant.model.casts import NO_ARRAY, Reason
 from corpusfmt.formats.croissant.model.graph import (
     DataSource,
     Description,
@@ -115,6 +115,8 @@ def plan_records(record_set: RecordSet, wanted: Iterable[Field] | None = None) -
     builder = _Builder(record_set)
     for each in record_set.fields if wanted is None else wanted:
         builder.add(each, builder.leaves)
+    if wanted is not None and not builder.leaves:
+        return plan_records(record_set)  # constants are in as many records as the other fields
     return builder.plan()
 
 
@@ -180,6 +182,8 @@ class _Builder:
         self._edges: list[Edge] = []
 
     def add(self, each: Field, leaves: list[Leaf]) -> None:
+        if each.has_constant and not each.sources:
+            return
         if each.sub_fields:
             below = leaves
             if each.parent_fields:
@@ -187,8 +191,6 @@ class _Builder:
                 self._nested.append((each, below))
             for inner in each.sub_fields:
                 self.add(inner, below)
-            return
-        if each.has_constant and not each.sources:
             return
         leaf = leaf_of(each)
         if leaf.origin is self.record_set:
@@ -409,8 +411,13 @@ class RecordReader:
         if len(self._reading) >= _MOST_DRAWN:
             raise NotRead(f"{record_set.title}: more than {_MOST_DRAWN} record sets are sources of each other")
         if record_set not in self._fields:
-            self._fields[record_set] = {pointer_of(each): each for each in record_set.every_field}
+            fields = chain(record_set.every_field, record_set.every_annotation)
+            self._fields[record_set] = {pointer_of(each): each for each in fields}
         wanted = {take: self._fields[record_set][take.name] for take in takes}
+        if takes and takes[0].kind == "constant":
+            place = record_set.description.places.of(next(iter(wanted.values())).constant_pointer or "")
+            yield Batch("", 1, {take: [each.constant] for take, each in wanted.items()}, place=lambda _: place)
+            return
         if record_set.rows is not None:
             yield _inline_batch(record_set, wanted)
             return
@@ -502,7 +509,10 @@ def value_fault(leaf: Leaf, reason: Reason, at: Location) -> Fault:
     message = f"{leaf.field.title}: {reason}{_where(at)}"
     if "does not match" in reason:
         return Fault(DATA_TRANSFORM_FAILED, Problem(message, at, "correct the pattern or the value"))
-    return Fault(DATA_VALUE_CAST, Problem(message, at, "correct the value or the data type"))
+    hint = (
+        f'add `"{leaf.field.array_term}": true`' if reason.endswith(NO_ARRAY) else "correct the value or the data type"
+    )
+    return Fault(DATA_VALUE_CAST, Problem(message, at, hint))
 
 
 def _where(at: Location) -> str:
@@ -692,7 +702,11 @@ def _inline_records(record_set: RecordSet, fields: Sequence[Field]) -> Iterator[
 def _inline_value(row: Mapping[str, Any], each: Field) -> Any:
     written = each.node.written_id
     name = written if isinstance(written, str) and written in row else each.id or ""
-    return row.get(name) if name in row or not each.has_constant else each.constant
+    if name in row:
+        return row[name]
+    if not each.has_constant and any(inner.is_in_constant for inner in each.sub_fields):
+        return {name_of(inner): _inline_value(row, inner) for inner in each.sub_fields}
+    return each.constant
 
 
 def _inline_batch(record_set: RecordSet, wanted: Mapping[Take, Field]) -> Batch:

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.croissant.check import Checker
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
-from corpusfmt.formats.croissant.data.casts import (
+from corpusfmt.formats.croissant.data.files import names_of
+from corpusfmt.formats.croissant.data.reader import RecordReader, name_of
+from corpusfmt.formats.croissant.layout import plan
+from corpusfmt.formats.croissant.model.casts import (
     CASTS,
+    FLOAT_BITS,
     Cast,
     to_boolean,
     to_date,
-    to_float,
     to_integer,
     to_text,
     to_time,
     to_url,
 )
-from corpusfmt.formats.croissant.data.files import names_of
-from corpusfmt.formats.croissant.data.reader import RecordReader, name_of
-from corpusfmt.formats.croissant.layout import plan
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.recordsets import Column, ColumnType, Record, RecordSource
@@ -75,7 +75,12 @@ def records_of(
             raise UsageError(str(reason)) from None
 
 
-_TYPES: dict[Cast, ColumnType] = {to_text: "text", to_float: "float", to_integer: "integer", to_boolean: "boolean"}
+_TYPES: dict[Cast, ColumnType] = {
+    **dict.fromkeys(FLOAT_BITS, "float"),
+    to_text: "text",
+    to_integer: "integer",
+    to_boolean: "boolean",
+}
 _OF_TEXT = (to_date, to_time, to_url)
 
 

@@ -12,7 +12,11 @@ from msgspec import Struct
 from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.batches import Batch, Broken
-from corpusfmt.formats.croissant.data.casts import (
+from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
+from corpusfmt.formats.croissant.data.files import Opened
+from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
+from corpusfmt.formats.croissant.data.lookup import key_of
+from corpusfmt.formats.croissant.model.casts import (
     CASTS,
     Cast,
     to_boolean,
@@ -24,10 +28,6 @@ from corpusfmt.formats.croissant.data.casts import (
     to_url,
     unchanged,
 )
-from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
-from corpusfmt.formats.croissant.data.files import Opened
-from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.lookup import key_of
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 
 try:

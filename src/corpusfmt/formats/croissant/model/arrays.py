@@ -6,6 +6,8 @@ import re
 from math import prod
 from typing import Any
 
+from corpusfmt.wording import plural
+
 #: The size of each dimension; -1 is any.
 ArrayShape = tuple[int, ...]
 ANY_LIST: ArrayShape = (-1,)
@@ -30,32 +32,33 @@ def shown_shape(shape: ArrayShape) -> str:
     return ",".join(map(str, shape))
 
 
-def shape_fault(value: list[Any], shape: ArrayShape) -> str | None:
+def shape_fault(value: list[Any], shape: ArrayShape, *, may_be_flat: bool = False) -> str | None:
     """Return how a list differs from a shape: "has 3 values, expected 2".
 
-    A flat list may represent an array of several dimensions, row by row, because splitting text gives a flat list.
+    If it `may_be_flat`, its values fill an array of several dimensions row by row: JSON-LD flattens nested lists, and
+    split text gives one list.
     """
-    if len(shape) > 1 and not any(isinstance(each, list) for each in value):
+    if may_be_flat and len(shape) > 1 and not any(isinstance(each, list) for each in value):
         return _flat_fault(len(value), shape)
     level = [value]
     for number, size in enumerate(shape):
         for each in level:
             if size >= 0 and len(each) != size:
-                return f"has {len(each)} values in dimension {number + 1}, expected {size}"
+                return f"has {plural(len(each), 'value')} in dimension {number + 1}, expected {size}"
         if number < len(shape) - 1:
             inner = [each for items in level for each in items]
             if not all(isinstance(each, list) for each in inner):
-                return f"has {number + 1} dimensions, expected {len(shape)}"
+                return f"has {plural(number + 1, 'dimension')}, expected {len(shape)}"
             level = inner
     if any(isinstance(each, list) for items in level for each in items):
-        return f"has more than {len(shape)} dimensions"
+        return f"has more than {plural(len(shape), 'dimension')}"
     return None
 
 
 def _flat_fault(count: int, shape: ArrayShape) -> str | None:
     known = prod(size for size in shape if size >= 0)
     fits = count % known == 0 if -1 in shape and known else count == known
-    return None if fits else f"has {count} values, expected {'a multiple of ' if -1 in shape else ''}{known}"
+    return None if fits else f"has {plural(count, 'value')}, expected {'a multiple of ' if -1 in shape else ''}{known}"
 
 
 def items(value: Any) -> list[Any]:

@@ -12,8 +12,8 @@ from msgspec import Struct
 from corpusfmt.formats.croissant.model.tables import Kind, Property, Shape
 
 
-def _rai(name: str, kind: Kind = "Text", *, many: bool = True) -> Property:
-    return Property(f"rai:{name}", (kind,), many=many)
+def _rai(name: str, *, many: bool = True) -> Property:
+    return Property(f"rai:{name}", ("Text",), many=many)
 
 
 RAI = (
@@ -21,7 +21,7 @@ RAI = (
     _rai("dataCollectionType"),
     _rai("dataCollectionMissingData", many=False),
     _rai("dataCollectionRawData", many=False),
-    _rai("dataCollectionTimeframe", "Date"),
+    Property("rai:dataCollectionTimeframe", ("Date",), many=True, mistyped="CRO217", loose=True),
     _rai("dataImputationProtocol", many=False),
     _rai("dataPreprocessingProtocol"),
     _rai("dataManipulationProtocol", many=False),

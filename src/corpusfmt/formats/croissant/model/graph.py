@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.model.arrays import ArrayShape, parsed_shape
+from corpusfmt.formats.croissant.model.arrays import ArrayShape, items, parsed_shape
 from corpusfmt.formats.croissant.model.expand import Expansion
 from corpusfmt.formats.croissant.model.extensions import TASKS, TERM_SHAPES
 from corpusfmt.formats.croissant.model.jsontree import Places
@@ -47,10 +47,11 @@ SOURCE_PROPERTIES = {
 
 # What a Croissant property becomes under a context that has only `@vocab` for it.
 _FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
-# The names that count as lost; Appendix 1 itself omits the others.
+# The names that may be lost.
 _MEANT = {fallen: name for name, fallen in _FALLEN.items()}
-_LOST = {f"sc:{name[3:]}": name for name in CROISSANT_PROPERTIES if name[3:] not in UNMAPPED_BY_APPENDIX}
-_LOST["sc:conformsTo"] = "dct:conformsTo"
+_LOST = {**_MEANT, "sc:conformsTo": "dct:conformsTo"}
+# Fields have a property of this name, which schema.org has for others.
+_OF_FIELDS = ("sc:source", "sc:value")
 _LATER = {name: term for term in LATER_TERMS for name in (term, f"sc:{local_name(term)}")}
 _REMOVED = {name: term for term in REMOVED_TERMS for name in (term, f"sc:{local_name(term)}")}
 _NONE: list[Value] = []
@@ -230,7 +231,11 @@ class RecordSet(Element):
 
     @cached_property
     def rows(self) -> list[tuple[str, object]] | None:
-        """The inline records with their JSON pointers; None if there is no JSON `data`."""
+        """The inline records with their JSON pointers; None if the records are elsewhere. Constants alone are one record."""
+        if self.fields and self.lacks("cr:data"):
+            values = (each for each in self.every_field if not each.sub_fields)
+            if all(each.is_in_constant and not each.sources for each in values):
+                return [(self.node.pointer, {})]
         return self.inline("cr:data")
 
     def columns(self, name: str) -> dict[str, dict[str, Any]]:
@@ -248,10 +253,15 @@ class RecordSet(Element):
         first, *others = [self.columns(name).get(id_, {}) for id_ in ids] or [{}]
         return first | others[0] if others else first
 
+    def given(self, each: Field) -> dict[str, Any]:
+        """Return the values of a field that the description has, by their JSON pointers: its constant, inline records."""
+        place = each.constant_pointer
+        return ({} if place is None else {place: each.constant}) | self.column(each)
+
     def values_of(self, each: Field) -> frozenset[str]:
-        """Return the identities of a field's values in the inline records."""
+        """Return the identities of a field's values in the description."""
         if each not in self._values:
-            self._values[each] = frozenset(map(identity_of, self.column(each).values()))
+            self._values[each] = frozenset(map(identity_of, self.given(each).values()))
         return self._values[each]
 
     def inline(self, name: str) -> list[tuple[str, object]] | None:
@@ -321,6 +331,11 @@ class Field(Element):
         """Whether a value is a list."""
         return self.is_true("cr:repeated") or self.is_true("cr:isArray")
 
+    @property
+    def array_term(self) -> str:
+        """The property that makes it an array in the version of the document."""
+        return "repeated" if self.description.version == "1.0" else "isArray"
+
     @cached_property
     def array_shape(self) -> ArrayShape | None:
         """The dimensions of its lists, None if missing or malformed."""
@@ -333,23 +348,62 @@ class Field(Element):
         return bool(self.all("cr:value"))
 
     @property
+    def constant_pointer(self) -> str | None:
+        """The JSON pointer of its constant value or that of one of its parents, None if there is none."""
+        if self.has_constant:
+            return self.all("cr:value")[0].pointer
+        return self.parent.constant_pointer if isinstance(self.parent, Field) and not self.is_annotation else None
+
+    @property
     def is_in_constant(self) -> bool:
         """Whether this field or one of its parents has a constant value."""
-        return self.has_constant or (
-            isinstance(self.parent, Field) and not self.is_annotation and self.parent.is_in_constant
-        )
+        return self.constant_pointer is not None
 
     @cached_property
     def constant(self) -> Any:
-        """The value of all records, as the author wrote it; an object of subfields may be JSON text."""
-        values = self.all("cr:value")
-        raw = self.description.raw(self.node.pointer, self.key("cr:value"))
-        if len(values) == 1 and isinstance(values[0], Literal) and (raw is None or isinstance(raw, dict)):
-            raw = values[0].value
-        if self.sub_fields and isinstance(raw, str):
+        """The value of all records, a list for an array; its own `value`, or its part of that of the field above."""
+        if self.has_constant:
+            return self.meant_by(_plain(self.description.raw(self.node.pointer, self.key("cr:value"))))
+        above = self.parent.constant if isinstance(self.parent, Field) else None
+        objects = [each for each in items(above) if isinstance(each, dict)]
+        values = [each[name] for each in objects if (name := self.key_in(each)) is not None]
+        return values if isinstance(above, list) else next(iter(values), None)
+
+    def meant_by(self, value: Any) -> Any:
+        """Return JSON as a value of this field: in JSON-LD, one value and a list of one are the same."""
+        if self.sub_fields and isinstance(value, str):
             with suppress(JsonFault):
-                return parsed_json(raw).value
-        return raw
+                value = parsed_json(value).value
+        if self.is_array:
+            return [self._object_in(each) for each in value] if isinstance(value, list) else [self._object_in(value)]
+        several = items(value)
+        return self._object_in(several[0] if len(several) == 1 else value)
+
+    def _object_in(self, value: Any) -> Any:
+        if not isinstance(value, dict):
+            return value
+        names = {each.key_in(value): each for each in self.sub_fields}
+        return {name: names[name].meant_by(each) if name in names else each for name, each in value.items()}
+
+    def key_in(self, value: dict[str, Any]) -> str | None:
+        """Return the key of this subfield in an object: its identifier, or the last part of one."""
+        written = self.node.written_id if isinstance(self.node.written_id, str) else ""
+        exact = [name for name in (written, self.id, written.rpartition("/")[2]) if name and name in value]
+        # In the expanded form, a key is an IRI.
+        return next(iter(exact), None) or next(
+            (name for name in value if written and name.endswith(f"/{written}")), None
+        )
+
+
+def _plain(value: Any) -> Any:
+    """Return JSON without the objects that JSON-LD's expanded form has for values and lists."""
+    if isinstance(value, list) and not (len(value) == 1 and isinstance(value[0], dict) and "@list" in value[0]):
+        return [_plain(each) for each in value]
+    value = value[0] if isinstance(value, list) else value
+    if not isinstance(value, dict):
+        return value
+    keyword = next((name for name in ("@value", "@list", "@set") if name in value), None)
+    return {name: _plain(each) for name, each in value.items()} if keyword is None else _plain(value[keyword])
 
 
 class DataSource(View):
@@ -693,12 +747,19 @@ class Description:
             return False
         if _LOST[name] in (LATER_TERMS if self.version == "1.0" else REMOVED_TERMS):
             return False  # a term of another version, whose context maps it
-        return (isinstance(view, Field) and name == "sc:source") or not is_schema_property(local_name(name))
+        if local_name(name) in UNMAPPED_BY_APPENDIX.get(self.version, ()):
+            return False
+        return (isinstance(view, Field) and name in _OF_FIELDS) or not is_schema_property(local_name(name))
 
     @cached_property
     def later_terms(self) -> dict[str, list[View]]:
         """The terms of version 1.1 in a document of an earlier version, and the nodes that have them."""
         return self._terms_among(_LATER) if self.version == "1.0" else {}
+
+    @property
+    def likely_version(self) -> str:
+        """The version whose terms a document has that claims none."""
+        return "1.1" if self.later_terms else "1.0"
 
     @cached_property
     def removed_terms(self) -> dict[str, list[View]]:
@@ -728,6 +789,12 @@ class Description:
             if isinstance(view, FileObject):
                 found.setdefault(view.parent, []).append(view)
         return found
+
+    @cached_property
+    def manifests(self) -> frozenset[View]:
+        """The files whose content lists the files of others."""
+        sources = (source for view in self.views.values() if isinstance(view, Resource) for source in view.manifests)
+        return frozenset(view for source in sources if source.lists_files for view in source.target_views)
 
     @cached_property
     def parts(self) -> list[View]:

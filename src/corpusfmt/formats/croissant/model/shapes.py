@@ -142,7 +142,7 @@ FIELD = Shape(
         Property("cr:source", ("Reference", "DataSource"), mistyped="CRO133"),
         Property("cr:dataType", ("Type",), many=True, mistyped="CRO420"),
         Property("cr:repeated", ("Boolean",), versions=_1_0, successor="`isArray`"),
-        Property("cr:equivalentProperty", ("URL",), many=True),
+        Property("cr:equivalentProperty", ("IRI",), many=True),
         Property("cr:references", ("Reference", "DataSource"), many=True, mistyped="CRO133"),
         Property("cr:subField", ("cr:Field",), many=True, mistyped="CRO402"),
         Property("cr:parentField", ("Reference", "Field"), many=True, mistyped="CRO133"),
@@ -236,19 +236,22 @@ REMOVED_TERMS = {row.name: row.successor for row in _ROWS if row.successor} | {
 }
 
 #: The terms that the tables use and the context of Appendix 1 omits, so `@vocab` turns them into schema.org's.
-UNMAPPED_BY_APPENDIX = frozenset(
-    {
-        "containedIn",
-        "excludes",
-        "equivalentProperty",
-        "delimiter",
-        "jsonQuery",
-        "samplingRate",
-        "isArray",
-        "arrayShape",
-        "annotation",
-    }
-)
+UNMAPPED_BY_APPENDIX = {
+    "1.0": frozenset(
+        {
+            "containedIn",
+            "excludes",
+            "equivalentProperty",
+            "delimiter",
+            "jsonQuery",
+            "samplingRate",
+            "isArray",
+            "arrayShape",
+            "annotation",
+        }
+    ),
+    "1.1": frozenset({"samplingRate"}),
+}
 
 
 def properties_of(shape: Shape, version: str) -> tuple[Property, ...]:

@@ -39,8 +39,10 @@ ATOMIC_TYPES = {
     "sc:Text": "a string",
     "sc:String": "a string",
     "sc:URL": "a URL",
-    **{f"cr:Float{bits}": "a number" for bits in (16, 32, 64)},
-    **{f"cr:{sign}Int{bits}": "an integer" for sign in ("", "U") for bits in (8, 16, 32, 64)},
+    **{f"cr:Float{bits}": f"a number of {bits} bits" for bits in (16, 32, 64)},
+    **{f"cr:Int{bits}": f"an integer from {-1 << bits - 1} to {(1 << bits - 1) - 1}" for bits in (8, 16, 32, 64)},
+    **{f"cr:UInt{bits}": f"an integer from 0 to {(1 << bits) - 1}" for bits in (8, 16, 32, 64)},
+    "cr:BoundingBox": "a bounding box of 4 numbers",
 }
 _CROISSANT_TYPES = frozenset(
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,16 @@ def clip(value: Any) -> str:
     return clipped(" ".join(text.split()))
 
 
+def typed(value: Any) -> str:
+    """Return a value of the wrong type for a message: text that looks like another type is in quotes."""
+    text = clip(value)
+    return f'"{text}"' if isinstance(value, str) and re.fullmatch(r"|true|false|null|-?\d+(\.\d+)?", text) else text
+
+
 def shown(value: Value) -> str:
     """Return an unexpected value for a message: the value of a literal, or the class of a node."""
     if isinstance(value, Literal):
-        return f"`{clip(value.value)}`"
+        return f"`{typed(value.value)}`"
     return article(kind_of(value))
 
 

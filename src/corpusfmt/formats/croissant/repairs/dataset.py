@@ -39,8 +39,7 @@ def _one_type(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
 def _claim(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
     yield from declared(draft, {"conformsTo": "dct:conformsTo"})
     if not name_at(pointer).endswith("conformsTo"):
-        version = "1.1" if draft.description.later_terms else "1.0"
-        yield draft.insert(pointer, "conformsTo", f"{VERSION_IRI}{version}")
+        yield draft.insert(pointer, "conformsTo", f"{VERSION_IRI}{draft.description.likely_version}")
 
 
 @repairs("CRO204")
@@ -51,6 +50,8 @@ def _version(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
         place = pointer if isinstance(written, str) else f"{pointer}/@id"
         if isinstance(draft.at(place), str):
             yield draft.replace(place, right.group(1))
+    elif finding.hint.startswith("add"):
+        yield from _claim_of_an_extension(draft, re.sub(r"/\d+$", "", pointer), finding)
     elif draft.description.version == "1.0" and draft.description.wanted_version == "1.1":
         yield from _from_1_0(draft)
 
@@ -166,8 +167,10 @@ def _iso_date(text: str) -> str:
 
 
 @repairs("CRO217")
-def _date(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+def _date(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
     written = draft.at(pointer)
+    if (span := _WRITE.search(finding.hint)) is not None:
+        yield draft.replace(pointer, span.group(1))
     if not isinstance(written, str):
         return
     if right := _iso_date(written.strip()):

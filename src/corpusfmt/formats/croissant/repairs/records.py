@@ -12,7 +12,7 @@ from corpusfmt.formats.croissant.repairs.dataset import typed
 from corpusfmt.formats.croissant.repairs.document import declared, definition_of, name_at, parent_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
 from corpusfmt.formats.croissant.repairs.registry import Review, is_slip, meant, repairs
-from corpusfmt.formats.croissant.rules.data import fits_types
+from corpusfmt.formats.croissant.rules.data import type_fault
 from corpusfmt.formats.croissant.rules.records import OTHER_NAMES, TABLE_TYPES
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Edit, Finding
@@ -281,7 +281,7 @@ _KINDS = {"a boolean": "Boolean", "an integer": "Integer", "a number": "Number",
 
 def _cast(value: Any, each: Field, spelled: str) -> Any:
     wanted = [ATOMIC_TYPES[name] for name in each.data_types if name in ATOMIC_TYPES]
-    return typed(value, _KINDS.get(wanted[0], ""), spelled) if len(wanted) == 1 else ABSENT
+    return typed(value, _KINDS.get(wanted[0].partition(" from ")[0], ""), spelled) if len(wanted) == 1 else ABSENT
 
 
 @repairs("CRO506", "CRO511")
@@ -293,7 +293,7 @@ def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit
         for place, value in record_set.column(each, "cr:data" if finding.code == "CRO506" else "cr:examples").items():
             row = draft.object_at(place)
             name = next((name for name in (each.node.written_id, each.id) if name in row), None)
-            if name is None or fits_types(value, each.data_types):
+            if name is None or type_fault(value, each.data_types) is None:
                 continue
             pointer = f"{place}/{escaped(name)}"
             right = _cast(value, each, draft.spelled(pointer))
@@ -303,11 +303,8 @@ def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit
 
 @repairs("CRO430", safe=False)
 def _value_of_an_array(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    value, node = draft.at(pointer), draft.object_at(parent_of(pointer))
-    if "is not an array" in finding.message and isinstance(value, list) and "isArray" not in node:
+    if "is not an array" in finding.message and "isArray" not in draft.object_at(parent_of(pointer)):
         yield draft.insert(parent_of(pointer), "isArray", True)
-    elif "expected a list" in finding.message and not isinstance(value, list | dict):
-        yield draft.replace(pointer, [value])
 
 
 @repairs("CRO521", safe=False)

@@ -9,9 +9,8 @@ from msgspec import Struct
 
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, items, parsed_shape, shape_fault
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet
-from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES
-from corpusfmt.formats.croissant.model.wording import clip
-from corpusfmt.formats.croissant.rules.data import fits_types
+from corpusfmt.formats.croissant.model.wording import clip, typed
+from corpusfmt.formats.croissant.rules.data import type_fault
 from corpusfmt.formats.croissant.rules.dataset import mistyped
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Fault, Location, Problem, Severity
@@ -56,7 +55,7 @@ def value_and_source(constant: Constant) -> Iterator[Problem]:
 
 @RULES.rule("CRO430", "constant-value-type", on=Constant, spec=_FIELD)
 def constant_value_type(constant: Constant) -> Iterator[Problem]:
-    """The constant value of a field does not have its data type, is not a list for an array, or not an object for subfields.
+    """The constant value of a field does not have its data type or shape, or is not an object for subfields.
 
     Why: readers cannot load the value as that type.
     Example: `"value": "seven"` in a field of type sc:Integer; `"value": 7` in a field with `subField`.
@@ -65,8 +64,11 @@ def constant_value_type(constant: Constant) -> Iterator[Problem]:
     field = constant.field
     fault = _constant_fault(field, field.constant)
     if fault is not None:
-        message = f"{field.title}: `{field.key('cr:value')}` is `{clip(field.constant)}`, {fault}"
-        yield Problem(message, field.place("cr:value"), "correct the value or the data type")
+        message = f"{field.title}: `{field.key('cr:value')}` is `{typed(field.constant)}`, {fault}"
+        hint = (
+            f'add `"{field.array_term}": true`' if "is not an array" in fault else "correct the value or the data type"
+        )
+        yield Problem(message, field.place("cr:value"), hint)
 
 
 def _constant_fault(field: Field, value: Any) -> str | None:
@@ -74,37 +76,25 @@ def _constant_fault(field: Field, value: Any) -> str | None:
     if field.sub_fields:
         return _object_fault(field, value)
     if field.is_array:
-        if not isinstance(value, list):
-            return "expected a list because the field is an array"
-        fault = shape_fault(value, field.array_shape or ANY_LIST)
+        fault = shape_fault(value, field.array_shape or ANY_LIST, may_be_flat=True)
         if fault is not None:
             return f"which {fault}"
-    elif isinstance(value, list):
+    elif isinstance(value, list) and "cr:BoundingBox" not in field.data_types:
         return "expected one value because the field is not an array"
     each = items(value) if field.is_array else [value]
-    wrong = next((item for item in each if not fits_types(item, field.data_types)), None)
-    wanted = " or ".join(ATOMIC_TYPES[name] for name in field.data_types if name in ATOMIC_TYPES)
-    return None if wrong is None else f"expected {wanted}"
+    return next(filter(None, (type_fault(item, field.data_types) for item in each)), None)
 
 
 def _object_fault(field: Field, value: Any) -> str | None:
-    objects = value if field.is_array and isinstance(value, list) else [value]
-    for each in objects:
+    for each in value if field.is_array else [value]:
         if not isinstance(each, dict):
             return "expected an object with the subfields as keys"
         for inner in field.sub_fields:
-            name = _name_in(inner, each)
+            name = inner.key_in(each)
             fault = _constant_fault(inner, each[name]) if name is not None else None
             if fault is not None:
                 return f"in which `{name}` is `{clip(each[name or ''])}`, {fault}"
     return None
-
-
-def _name_in(field: Field, value: dict[str, Any]) -> str | None:
-    """Return the key of a subfield in a constant: its identifier, or the last part of it."""
-    written = field.node.written_id if isinstance(field.node.written_id, str) else ""
-    names = (written, field.id or "", written.rpartition("/")[2])
-    return next((name for name in names if name and name in value), None)
 
 
 @RULES.rule(
@@ -128,7 +118,7 @@ def data_array_shape(record_set: RecordSet) -> Iterator[Problem]:
     """A list in an inline record or example does not have the shape of its field.
 
     Why: readers create arrays of that shape, and fail or mix up values.
-    Example: `[1, 2, 3]` in a field with `"arrayShape": "2"`; nested lists in a field with `"-1"`.
+    Example: `[1, 2, 3]` in a field with `"arrayShape": "2"`; `[1, 2, 3, 4]` in a field with `"2,2"`.
     Fix: correct the list or the shape.
     """
     for name in ("cr:data", "cr:examples"):
@@ -137,7 +127,8 @@ def data_array_shape(record_set: RecordSet) -> Iterator[Problem]:
             shape = each.array_shape
             wrong = []
             for pointer, value in record_set.column(each, name).items() if shape else ():
-                fault = shape_fault(value, shape or ANY_LIST) if isinstance(value, list) else None
+                values = value if isinstance(value, list) else [value]
+                fault = shape_fault(values, shape or ANY_LIST) if value is not None else None
                 wrong += [(pointer, fault)] if fault is not None else []
             if wrong:
                 message = f"{each.title}: a list in `{record_set.key(name)}` {wrong[0][1]}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 from corpusfmt.formats.croissant.model.arrays import items
+from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.formats.croissant.model.graph import DataSource, Field, RecordSet, Reference, identity_of
 from corpusfmt.formats.croissant.model.nodes import Literal, local_name
-from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES
-from corpusfmt.formats.croissant.model.wording import clip
+from corpusfmt.formats.croissant.model.wording import clip, typed
 from corpusfmt.formats.croissant.rules.document import several_lost
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.model import Problem, Severity
@@ -125,28 +125,24 @@ def data_unknown_field(record_set: RecordSet) -> Iterator[Problem]:
     yield from _unknown_keys(record_set, "cr:data")
 
 
-_URL = re.compile(r"\s*\S+\s*")
+def type_fault(value: Any, types: list[str]) -> str | None:
+    """Return the plain data types that a JSON value should have, None if it has one; other types accept any value."""
+    atomic = {name: ATOMIC_TYPES[name] for name in types if name in ATOMIC_TYPES}
+    if value is None or not atomic or any(_is_a(value, name) for name in atomic):
+        return None
+    return f"expected {' or '.join(atomic.values())}"
 
 
-def fits_types(value: Any, types: list[str]) -> bool:
-    """Return whether a JSON value has one of the plain data types; other types accept any value."""
-    atomic = [name for name in types if name in ATOMIC_TYPES]
-    if value is None or not atomic:
-        return True
-    return any(_is_a(value, ATOMIC_TYPES[name]) for name in atomic)
-
-
-def _is_a(value: Any, kind: str) -> bool:
-    if kind == "a boolean":
-        return isinstance(value, bool)
-    if kind == "an integer":
-        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
-        return whole and not isinstance(value, bool)
-    if kind == "a number":
-        return isinstance(value, int | float) and not isinstance(value, bool)
-    if kind in ("a date", "a date and time"):
-        return isinstance(value, str) and is_date(value)
-    return isinstance(value, str) and (kind != "a URL" or _URL.fullmatch(value) is not None)
+def _is_a(value: Any, name: str) -> bool:
+    # Casts also take numbers and booleans that a file has as text.
+    is_text = ATOMIC_TYPES[name] not in ("a boolean", "an integer", "a number") and not name.startswith("cr:")
+    if isinstance(value, str) is not is_text and name != "cr:BoundingBox":
+        return False
+    try:
+        CASTS[name](value)
+    except ValueError:
+        return False
+    return True
 
 
 @RULES.rule("CRO506", "data-value-type", on=RecordSet, spec=_DATA)
@@ -170,12 +166,14 @@ def _wrong_values(record_set: RecordSet, name: str) -> Iterator[Problem]:
         for pointer, value in record_set.column(each, name).items():
             several = each.is_array and isinstance(value, list)
             values = (items(value) if each.array_shape else value) if several else [value]
-            wrong += [(pointer, item) for item in values if not fits_types(item, types)]
+            wrong += [(pointer, item) for item in values if type_fault(item, types)]
         if wrong:
-            wanted = " or ".join(ATOMIC_TYPES[name] for name in types if name in ATOMIC_TYPES)
-            message = f"{each.title}: `{clip(wrong[0][1])}` in `{record_set.key(name)}`, expected {wanted}"
+            found = wrong[0][1]
+            message = f"{each.title}: `{typed(found)}` in `{record_set.key(name)}`, {type_fault(found, types)}"
             at = record_set.description.places.of(wrong[0][0])
-            yield Problem(message, at, "correct the value or the data type", count=len(wrong))
+            several = isinstance(found, list) and not each.is_array and "cr:BoundingBox" not in types
+            hint = f'add `"{each.array_term}": true`' if several else "correct the value or the data type"
+            yield Problem(message, at, hint, count=len(wrong))
 
 
 @RULES.rule("CRO507", "key-not-unique", on=RecordSet, spec="croissant-1.0#recordset")
@@ -228,20 +226,20 @@ def _referenced(reference: DataSource) -> Iterator[Field]:
 
 @RULES.rule("CRO509", "foreign-key-violation", on=RecordSet, spec=_JOINS)
 def foreign_key_violation(record_set: RecordSet) -> Iterator[Problem]:
-    """A value of an inline record does not occur in the field that it references.
+    """A constant, or a value of an inline record, does not occur in the field that it references.
 
     Why: the "values in the Field that contains the reference are taken from the values of the target Field".
     Example: a planet `"mars"` that the record set of planets lacks.
     Fix: correct the value, or add the missing record.
     """
-    for each in record_set.fields:
+    for each in chain(record_set.every_field, record_set.every_annotation):
         for target in (field for reference in each.references for field in _referenced(reference)):
             other = target.record_set
-            if other is None or not other.rows or other is record_set or record_set.rows is None:
+            if other is None or other is record_set or not (other.rows or target.is_in_constant):
                 continue
             known = other.values_of(target)
             stray: list[tuple[str, Any]] = []
-            for pointer, value in record_set.column(each).items():
+            for pointer, value in record_set.given(each).items():
                 values = value if isinstance(value, list) else [value]
                 stray += [(pointer, item) for item in values if item is not None and identity_of(item) not in known]
             if stray:
@@ -273,7 +271,7 @@ def examples_value_type(record_set: RecordSet) -> Iterator[Problem]:
 
     Why: examples are records, as in `data`; readers infer the type of the field from them.
     Example: a field of type sc:Integer with the example `"seven"`, `2.5` or `[1, 2]`.
-    Fix: correct the value or the data type; a list needs `"repeated": true`.
+    Fix: correct the value or the data type; a list needs `"isArray": true` (in version 1.0, `"repeated": true`).
     """
     yield from _wrong_values(record_set, "cr:examples")
 

@@ -75,8 +75,8 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
             message = f"`{dataset.key(other)}` expands to `{other}`, expected `dct:conformsTo`"
             yield Problem(message, dataset.place(other), 'add `"conformsTo": "dct:conformsTo"` to the context')
         else:
-            version = "1.1" if dataset.description.later_terms else "1.0"
-            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{VERSION_IRI}{version}"`')
+            claim = f"{VERSION_IRI}{dataset.description.likely_version}"
+            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{claim}"`')
 
 
 class Claims(Struct):
@@ -94,8 +94,8 @@ class Claims(Struct):
     grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def conformsto_version(claims: Claims) -> Iterator[Problem]:
-    """`conformsTo` does not name a known version of Croissant, or names 0.8 or another version than the one requested. A
-    warning for a claimed 0.8, and for the claim of an extension.
+    """`conformsTo` does not name a known version of Croissant, names 0.8 or another version than the one requested, or
+    contains something that is not a URL. A warning for a claimed 0.8, and for near misses next to a known version.
 
     Why: tools compare the IRI character by character. Nothing else in a 0.8 document is checked, because its vocabulary is
     different.
@@ -117,15 +117,20 @@ def conformsto_version(claims: Claims) -> Iterator[Problem]:
         elif values and not known:
             first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
             near, _ = near_version(first)
-            expected = f"{VERSION_IRI}{near or '1.0'}"
-            message = f"`conformsTo` is `{clip(first)}`, expected `{expected}`"
-            yield Problem(message, dataset.place_of(values[0]), f"write `{expected}`")
+            expected = f"{VERSION_IRI}{near or description.likely_version}"
+            how, verb = ("contains only", "add") if meant_extension(first) else ("is", "write")
+            message = f"`conformsTo` {how} `{clip(first)}`, expected `{expected}`"
+            yield Problem(message, dataset.place_of(values[0]), f"{verb} `{expected}`")
         for value in values if known else ():
             name = conforms_to(value) or ""
-            meant = meant_extension(name)
+            near, is_exact = near_version(name)
+            meant = name if is_exact else meant_extension(name) or (near and f"{VERSION_IRI}{near}")
             if meant not in ("", name):
                 message = f"`conformsTo` contains `{clip(name)}`, expected `{meant}`"
                 yield Problem(message, dataset.place_of(value), f"write `{meant}`", minor=True)
+            elif not absolute_url(name):
+                message = f"`conformsTo` contains {shown(value)}, expected a URL"
+                yield Problem(message, dataset.place_of(value), "write the URL of the specification, or remove it")
 
 
 def _of_0_8(description: Description) -> Problem:
@@ -392,21 +397,32 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
     grades={"minor": Severity.WARNING},
 )  # fmt: skip
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A date is not an ISO 8601 date. A warning for the time frame of collection, which is often written as prose.
+    """A date is not an ISO 8601 date. A warning for the time frame of collection, often prose or an object with two dates.
 
     Why: readers fail to parse the date.
     Example: `"datePublished": "31/12/2023"`, `"2023-02-30"`; `"rai:dataCollectionTimeframe": "spring 2024"`.
     Fix: write `YYYY-MM-DD`, followed by `Thh:mm:ssZ` if the time matters; separate start and end of an interval by a slash.
     """
-    names = [row.name for row in DATASET.properties if row.kinds == ("Date",)]
-    for name in names:
-        for literal in dataset.texts(name):
-            is_span = name.startswith("rai:")
-            if date_fault(literal.value, or_interval=is_span):
-                wanted = "an ISO 8601 date" + (" or interval" if is_span else "")
-                message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected {wanted}"
-                hint = "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
-                yield Problem(message, dataset.place_of(literal), hint, minor=is_span)
+    for name in [row.name for row in DATASET.properties if row.kinds == ("Date",)]:
+        is_span = name.startswith("rai:")
+        wanted = "an ISO 8601 date" + (" or interval" if is_span else "")
+        for value in dataset.all(name):
+            text = value.value if isinstance(value, Literal) else None
+            if date_fault(text, or_interval=is_span) if isinstance(text, str) else is_span:
+                span = _span_in(value)
+                hint = f"write `{span}`" if span else "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
+                found = "an object" if isinstance(value, Node) else shown(value)
+                message = f"`{dataset.key(name)}` is {found}, expected {wanted}"
+                yield Problem(message, dataset.place_of(value), hint, minor=is_span)
+
+
+def _span_in(value: Value) -> str:
+    """Return the interval that an object means by its dates alone, or the year that a number is; "" for any other value."""
+    if isinstance(value, Literal):
+        return str(value.value) if isinstance(value.value, int) and is_date(str(value.value)) else ""
+    sides = [[str(each.value) for each in value.literals(f"sc:{name}Date")] for name in ("start", "end")]
+    span = "/".join(side[0] if side else ".." for side in sides)
+    return span if value.values.keys() <= {"sc:startDate", "sc:endDate"} and _is_interval(span) else ""
 
 
 def date_fault(text: str, *, or_interval: bool = False) -> bool:
@@ -414,10 +430,13 @@ def date_fault(text: str, *, or_interval: bool = False) -> bool:
     return not (is_date(text) or (or_interval and _is_interval(text)))
 
 
+_DURATION = r"P(?=.)(\d+[YMWD])*(T(\d+[HMS])+)?"
+
+
 def _is_interval(text: str) -> bool:
-    start, slash, end = text.partition("/")
-    sides = [side.strip() for side in (start, end)]
-    return bool(slash) and any(map(is_date, sides)) and all(side in ("", "..") or is_date(side) for side in sides)
+    sides = [side.strip() for side in text.split("/")]
+    fits = all(side in ("", "..") or is_date(side) or re.fullmatch(_DURATION, side) for side in sides)
+    return fits and len(sides) == 2 and any(map(is_date, sides))
 
 
 def is_semantic_version(text: str) -> bool:

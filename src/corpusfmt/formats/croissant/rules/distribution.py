@@ -175,9 +175,11 @@ def contenturl_page(file: FileObject) -> Iterator[Problem]:
             yield Problem(message, file.place_of(literal), f"write `{right}`")
 
 
-@RULES.rule("CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums")
+@RULES.rule(
+    "CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"1.1/minor": Severity.WARNING}
+)
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
-    """A FileObject outside a container has no checksum, and the data set is not live.
+    """A FileObject outside a container has no checksum, and the data set is not live. A warning for a manifest.
 
     Why: a damaged download or a replaced file goes unnoticed, and mlcroissant refuses to load the file. The specification
     says "may provide", so this is a warning in profile strict.
@@ -188,9 +190,8 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
     live = isinstance(dataset, Dataset) and dataset.is_true("cr:isLiveDataset")
     given = not file.lacks("sc:sha256") or not file.lacks("cr:md5") or bool(file.all("sc:md5"))
     if not given and not live and not _in_container(file):
-        yield Problem(
-            f"{file.title}: `sha256` is missing", file.at, "add the SHA-256 of the file, 64 hexadecimal digits"
-        )
+        hint = "add the SHA-256 of the file, 64 hexadecimal digits"
+        yield Problem(f"{file.title}: `sha256` is missing", file.at, hint, minor=file in file.description.manifests)
 
 
 @RULES.rule(
@@ -242,11 +243,11 @@ def contentsize_format(file: FileObject) -> Iterator[Problem]:
         yield Problem(message, file.place_of(literal), "write the size in bytes")
 
 
-@RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET)
+@RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET, grades={"1.1": Severity.WARNING})
 def includes_missing(file_set: FileSet) -> Iterator[Problem]:
-    """A FileSet has no `includes` pattern.
+    """A FileSet has no `includes` pattern. A warning in version 1.1, where a set "may" specify patterns.
 
-    Why: it is unknown which files belong to the set, and mlcroissant refuses it.
+    Why: mlcroissant refuses it; by 1.1, all files of the container belong to the set.
     Example: a FileSet with only `containedIn`.
     Fix: add `includes`, such as `"*.jpg"`.
     """
