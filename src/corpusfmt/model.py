@@ -516,6 +516,8 @@ class Report(Struct):
     results: Json = field(default_factory=dict)
     unmatched: list[str] = field(default_factory=list)
     shards: Sequence[Checked] = ()
+    #: The version of corpusfmt that made it.
+    tool: str = VERSION
 
     @property
     def findings(self) -> list[Finding]:
@@ -614,7 +616,7 @@ class Report(Struct):
 
 def run_record(report: Report) -> Json:
     """Return the first object of a JSON Lines report."""
-    tool = {"name": "corpusfmt", "version": VERSION}
+    tool = {"name": "corpusfmt", "version": report.tool}
     return {
         "kind": "run",
         "schema": REPORT_SCHEMA,

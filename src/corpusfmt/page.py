@@ -15,12 +15,14 @@ from msgspec import Struct
 
 from corpusfmt.wording import markup
 
+# Rows of a table that are shown from the start; the style has the next one.
+_FIRST_ROWS = 10
 # Contrasts are at least 4.5 to 1 for text and 3 to 1 for bars in both schemes (WCAG 2.2, 1.4.3 and 1.4.11).
 _STYLE = """
-:root{color-scheme:light dark;--back:#fff;--text:#1b1b1f;--faint:#5c5f66;--line:#d5d7db;--soft:#f3f4f6;--bar:#4a76a8;--other:#9a6a2f;
+:root{color-scheme:light dark;--back:#fff;--text:#1b1b1f;--faint:#5c5f66;--line:#d5d7db;--soft:#f3f4f6;--bar:#4a76a8;
 --error:#b3261e;--warning:#855300;--info:#0b57a4;--good:#146c2e}
 @media screen and (prefers-color-scheme:dark){:root{--back:#17181b;--text:#e6e7ea;--faint:#a9adb5;--line:#3b3e45;--soft:#222429;
---bar:#7ea6d8;--other:#d3a15f;--error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
+--bar:#7ea6d8;--error:#ffb4ab;--warning:#f5c26b;--info:#9ecaff;--good:#8fd8a0}}
 body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:75rem;padding:1.5rem;background:var(--back);color:var(--text)}
 h1{margin:0}h2{font-size:1.15rem;margin:1.5rem 0 .5rem}h3{font-size:1rem;margin:1rem 0 .3rem}[hidden]{display:none}
 a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere}
@@ -28,9 +30,12 @@ a{color:var(--info)}code{font:.9em ui-monospace,monospace;overflow-wrap:anywhere
 summary{cursor:pointer}
 table{border-collapse:collapse}td,th{padding:.1rem .6rem .1rem 0;text-align:left;vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-svg{fill:var(--bar)}svg.bar{display:block;width:16rem;height:.7rem;margin:.35rem 0}svg.other{fill:var(--other)}
+.wide{overflow-x:auto}tbody th{font-weight:inherit}thead th{border-bottom:1px solid var(--line)}
+.wide:has(>label input:not(:checked)) tbody tr:nth-child(n+11){display:none}
+svg{fill:var(--bar)}svg.bar{display:block;width:16rem;height:.7rem;margin:.35rem 0}
 svg text{fill:var(--text);font:11px system-ui,sans-serif}svg line{stroke:var(--faint);stroke-width:.5}
-@media(forced-colors:active){svg,svg.other{fill:CanvasText}}
+@media(forced-colors:active){svg{fill:CanvasText}}
+@media print{.wide{overflow:visible}.wide>label{display:none}.wide tbody tr:nth-child(n){display:table-row!important}}
 """
 
 
@@ -50,36 +55,41 @@ def document(title: str, body: Iterable[str], *, style: str = "", script: str = 
     yield "</body></html>"
 
 
-def bar(share: float, kind: str = "bar", lines: int = 1) -> str:
-    """Return a bar of a share of its width, which stands next to its number and is therefore not read out.
+class Column(Struct, frozen=True):
+    """A column of a table; `kind` is the class of its cells: text, `n` for numbers, or `bar`."""
 
-    `lines` divide the width into as many equal parts.
-    """
+    title: str
+    kind: str = ""
+
+    @property
+    def attribute(self) -> str:
+        """The class of its cells as an attribute."""
+        return f' class="{self.kind}"' if self.kind else ""
+
+
+def table(
+    title: str, heads: Sequence[Column], rows: Sequence[Sequence[str]], *, sortable: bool = False
+) -> Iterator[str]:
+    """Yield a table of escaped cells, whose first column names the rows; of many rows, the first are shown until all are asked for."""
+    kind = ' class="sortable"' if sortable else ""
+    yield f'<div class="wide" role="region" tabindex="0" aria-label="{markup(title)}"><table{kind}><thead><tr>'
+    for each in heads:
+        yield f'<th scope="col"{each.attribute}>{markup(each.title)}</th>' if each.title else "<td></td>"
+    yield "</tr></thead><tbody>"
+    for first, *cells in rows:
+        shown = "".join(f"<td{head.attribute}>{cell}</td>" for head, cell in zip(heads[1:], cells, strict=True))
+        yield f'<tr><th scope="row">{first}</th>{shown}</tr>'
+    yield "</tbody></table>"
+    if len(rows) > _FIRST_ROWS:
+        yield f'<label><input type="checkbox"> Show all {len(rows):,}</label>'
+    yield "</div>"
+
+
+def bar(share: float) -> str:
+    """Return a bar of a share of its width, which stands next to its number and is therefore not read out."""
     width = 100 * min(max(share, 0.0), 1.0)
-    places = (100 * number / lines for number in range(1, lines))
-    marks = "".join(f'<line x1="{place:.1f}%" x2="{place:.1f}%" y2="100%"/>' for place in places)
     # An SVG is printed, which the background of an element is not.
-    return f'<svg class="{kind}" aria-hidden="true"><rect width="{width:.1f}%" height="100%"/>{marks}</svg>'
-
-
-class LogScale(Struct, frozen=True):
-    """A scale on which each power of ten takes the same width, from 10 to the `low` up to 10 to the `high`."""
-
-    low: int
-    high: int
-
-    @classmethod
-    def of(cls, numbers: Iterable[float]) -> LogScale:
-        """Return the scale of positive numbers, with whole powers at its ends."""
-        logs = [math.log10(number) for number in numbers if number > 0] or [0]
-        low = math.floor(min(logs))
-        return cls(low, max(math.ceil(max(logs)), low + 1))
-
-    def bar(self, number: float) -> str:
-        """Return the bar of a number; what is there is seen, however little it is."""
-        width = self.high - self.low
-        share = max((math.log10(number) - self.low) / width, 0.01) if number > 0 else 0
-        return bar(share, lines=width)
+    return f'<svg class="bar" aria-hidden="true"><rect width="{width:.1f}%" height="100%"/></svg>'
 
 
 _WIDTH, _HEIGHT, _BELOW, _ABOVE = 720, 160, 18, 16

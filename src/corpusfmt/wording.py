@@ -152,6 +152,11 @@ def markup(text: str) -> str:
     return escape(plain(text))
 
 
+def marked_up(text: str) -> str:
+    """Return text as HTML in which what stands in backticks is code."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", markup(text))
+
+
 def sarif_message(text: str) -> str:
     """Return text as a SARIF message: `[text](target)` is a link there and `{0}` a placeholder (2.1.0, 3.11.5)."""
     return plain(text).replace("](", "]\\x28").replace("{", "{{").replace("}", "}}")

@@ -15,7 +15,7 @@ _TIMED = """(value) => new Promise((done) => {
   requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - begun)));
 })"""
 _VISIBLE = "() => [...document.querySelectorAll('details.rule')].filter((box) => !box.hidden).map((box) => box.id)"
-_FIRST = "(table) => [...table.tBodies[0].rows].slice(0, 3).map((row) => row.cells[0].textContent)"
+_FIRST = "(table) => [...table.tBodies[0].rows].slice(0, 3).map((row) => row.cells[0].firstChild.textContent)"
 _CLOSED = "() => document.querySelectorAll('details:not([open])').length"
 _WATCH_PRINTING = f"() => addEventListener('beforeprint', () => {{ window.printed = ({_CLOSED})(); }})"
 
@@ -41,7 +41,7 @@ def report(page: Page) -> dict[str, Any]:
     found["without errors"] = page.evaluate(_VISIBLE)
     page.check("[name=error]")
     settle(page)
-    box = page.locator(f"[id='{page.evaluate(_VISIBLE)[0]}']")
+    box = page.locator(f"[id='{page.evaluate(_VISIBLE)[1]}']")
     box.locator("summary").click()
     rows = box.locator("ol li")
     rows.first.wait_for(state="attached")

@@ -23,7 +23,8 @@ def main(folder: Path, python: str, chromium: str) -> None:
         run_cli("seal", corpus, "--attest")
         run_cli("datasheet", corpus, "-o", sheet)
         damaged = FIXTURES / "dolma/1.0/invalid"
-        run_cli("validate", *sorted(damaged.glob("*/input"))[:60], "--report", f"html={report}")
+        inputs = sorted(str(each.relative_to(damaged)) for each in damaged.glob("*/input"))
+        run_cli("validate", *inputs[:60], "--report", f"html={report}", cwd=damaged)
         for page, place in ((report, "h1"), (sheet, "#languages")):
             for scheme in ("light", "dark"):
                 target = folder / f"{page.stem}-{scheme}.png"

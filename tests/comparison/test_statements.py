@@ -165,7 +165,7 @@ def test_reports_are_written_where_they_were_asked_for(tmp_path: Path) -> None:
     found = json.loads((tmp_path / "r.json").read_text("utf-8"))
     jsonschema.validate(found, SCHEMA)
     assert found["documents"]["same"] == 3
-    assert "<svg" in (tmp_path / "r.html").read_text("utf-8")
+    assert f"<title>{old} → {old}: comparison</title>" in (tmp_path / "r.html").read_text("utf-8")
 
 
 def test_fields_without_end_are_not_compared(tmp_path: Path) -> None:

@@ -41,6 +41,9 @@ def of_oscar(oscar_corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
 def test_the_numbers_are_those_of_stats(of_oscar: Page, oscar_corpus: Path) -> None:
     found = corpusfmt.stats(oscar_corpus)
     assert of_oscar.texts["html/body/main/section/h2"] == [*PARTS]
+    assert of_oscar.texts["html/body/main/dl/div/dt"][:3] == ["documents", "text", "words"]
+    assert of_oscar.texts["html/body/main/dl/div/dd"][0] == f"{found.total.documents:,}"
+    assert f"Show all {len(found.by_language)}" in "".join(of_oscar.texts["html/body/main/section/div/label"])
     how_much = [f"{getattr(found.total, unit):,}" for unit in ("documents", "lines", "words", "characters", "bytes")]
     listed = of_oscar.texts["html/body/main/section/dl/dd"]
     assert [each for each in listed if each in how_much] == [*how_much, how_much[0]], (
@@ -83,6 +86,8 @@ def test_samples_are_documents_of_their_language(of_oscar: Page, oscar_corpus: P
     assert len(set(shown)) == len(shown) > 76 / 2
     languages = [each for each in of_oscar.texts["html/body/main/section/details/summary"] if each != "Numbers"]
     assert set(languages) == {by_id[each].lang for each in shown}
+    lines = of_oscar.texts["html/body/main/section/details/summary/bdi"]
+    assert len(lines) == len(languages), "the first line of each"
     tags = [attributes for tag, attributes in of_oscar.tags if tag == "blockquote"]
     assert {each.get("dir") for each in tags} == {"auto"}
     assert "Samples" not in written(oscar_corpus, tmp_path, "--samples", "0").texts["html/body/main/section/h2"]
@@ -128,8 +133,8 @@ def test_every_chart_says_what_a_broken_shard_lacks(tmp_path: Path) -> None:
     charts = [tag for tag, attributes in page.tags if attributes.get("role") == "img"]
     captions = page.texts["html/body/main/section/figure/figcaption"]
     assert len(captions) == len(charts) == 5, "three lengths, months, scores"
-    tables = [each for each in page.texts["html/body/main/section/p"] if "logarithmic" in each]
-    assert len(tables) == 3, "sources, languages, scripts"
+    tables = [each for each in page.texts["html/body/main/section/p"] if "Not everything" in each]
+    assert len(tables) == 4, "sources, languages, repeats, scripts"
     assert all(each.endswith(f"Not everything is counted: {lacks}.") for each in [*captions, *tables])
     (missing,) = page.texts["html/body/main/section/ul/li"][-1:]
     assert missing.startswith("documents/b.jsonl.gz:")
@@ -158,7 +163,7 @@ HOSTILE = "</svg></blockquote><script>alert(1)</script>\"'|\u202e`x`\n::error::"
 ELEMENTS = (
     {"html", "head", "meta", "title", "style", "script", "body", "main", "section", "nav", "h1", "h2", "h3", "p", "a"}
     | {"code", "strong", "dl", "dt", "dd", "ul", "li", "div", "table", "thead", "tbody", "tr", "th", "td", "svg"}
-    | {"rect", "line", "text", "figure", "figcaption", "details", "summary", "blockquote"}
+    | {"span", "bdi", "rect", "line", "text", "figure", "figcaption", "details", "summary", "blockquote"}
 )
 
 

@@ -25,6 +25,7 @@ SESSIONS: dict[str, dict[str, int]] = tomllib.loads((HERE / "commands.toml").rea
 VARYING = (
     (re.escape(VERSION), "<version>"),
     (r'((?:started|finished)": ?")[^"]+', r"\1<time>"),
+    (r'(finished(?:" value="| `?)|timestamp=")[\d:TZ-]+', r"\1<time>"),
     (r'(\btime=")[\d.]+', r"\1<seconds>"),
     (r"broken(.*) after \d+ compressed", r"broken\1 after <size> compressed"),
     (r'("sha256": ")[^"]+', r"\1<digest>"),

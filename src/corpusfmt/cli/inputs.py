@@ -90,6 +90,7 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
     whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
+    whole.arguments = {name: reports[0][1].arguments.get(name, "") for name in ("paths", "format", "profile")}
     for what in ("revisions", "redirects"):
         if found := {name: to for _, each in reports for name, to in each.arguments.get(what, {}).items()}:
             whole.arguments[what] = found
@@ -182,6 +183,14 @@ def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
             f"{name}: {' and '.join(unused)} not used, since other files would be read: to use it, add --config {name}"
         )
     return settings
+
+
+def settings_name(config: str | None, inputs: Sequence[str]) -> str:
+    """Return the path of the settings that `settings_of` reads, "" if there are none."""
+    from corpusfmt.engine.config import find_config
+
+    found = find_config(inputs) if config is None else config
+    return "" if found in {None, NO_SETTINGS} else printable(os.path.relpath(found))
 
 
 def paths_of(config: str | None, paths: Sequence[str]) -> list[str]:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, is_verbose, summarise
-from corpusfmt.cli.inputs import limits_of, paths_of, settings_of, with_settings
+from corpusfmt.cli.inputs import limits_of, paths_of, settings_name, settings_of, with_settings
 from corpusfmt.cli.outcome import UNFINISHED, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.engine.sharing import WHOLE, Asked, Whole, profiles_of
+from corpusfmt.engine.sharing import WHOLE, Asked, Whole
 from corpusfmt.model import Coverage, Report, Tally, UsageError
 from corpusfmt.options import made, maps_of
 from corpusfmt.report.view import View
@@ -72,6 +72,7 @@ def command(
         Asked,
         values | {"data": data, "maps": {**(settings.map if data else {}), **maps}},
         paths=paths,
+        settings=settings_name(config, [*paths, *maps.values()]),
         jobs=given.get("jobs"),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
@@ -110,9 +111,9 @@ def checked(asked: Asked, part: Whole = WHOLE, *, keeps: Keeps = Keeps.NOTHING) 
             reports.append((shown, validated(path, here, part=part, cache=cache)))
     whole = one_report(reports, known)
     note_sample(whole, asked.sample, asked.seed)
-    profiles = ", ".join(map(str, profiles_of(asked.profile)))
-    paths = list(map(printable, asked.paths))
-    whole.arguments |= {"paths": paths, "format": asked.format, "profile": profiles, "base": base_of(inputs)}
+    whole.arguments |= {"paths": list(map(printable, asked.paths)), "base": base_of(inputs)}
+    if asked.settings:
+        whole.arguments["settings"] = asked.settings
     return whole
 
 

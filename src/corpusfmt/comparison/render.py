@@ -1,4 +1,4 @@
-"""Internal: Output formats of a comparison: text, JSON, a changelog in Markdown, an HTML page with a chart."""
+"""Internal: Output formats of a comparison: text, JSON, a changelog in Markdown, an HTML page with tables."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from corpusfmt.comparison.result import KINDS, Change, ComparedRelease, Comparison, Counts, Difference, come, gone
 from corpusfmt.model import UsageError
-from corpusfmt.page import bar, document
-from corpusfmt.wording import clipped, json_text, leading, markup, plain, plural, unknown
+from corpusfmt.page import Column, document, table
+from corpusfmt.wording import json_text, leading, marked_up, markup, plain, plural, unknown
 from corpusfmt.wording import markdown as code
 
 #: The maximum number of languages, sources or shards in text.
@@ -81,8 +81,9 @@ def markdown(comparison: Comparison) -> Iterator[str]:
 
 
 def html(comparison: Comparison) -> Iterator[str]:
-    """Yield one self-contained page with a chart of the languages."""
-    yield from document("corpusfmt compare", _body(comparison))
+    """Yield one self-contained page."""
+    title = f"{comparison.old.path} → {comparison.new.path}: comparison"
+    yield from document(title, _body(comparison))
 
 
 def _body(comparison: Comparison) -> Iterator[str]:
@@ -90,27 +91,31 @@ def _body(comparison: Comparison) -> Iterator[str]:
     for name, side in (("old", comparison.old), ("new", comparison.new)):
         yield f"<p>{name}: {markup(_side(side))}</p>"
     lines = [*_groups_changed(comparison), *map(_stated, comparison.changes), *_notes(comparison)]
-    items = "".join(f"<li>{markup(line)}</li>" for line in [*lines, _version_line(comparison)])
+    items = "".join(f"<li>{marked_up(line)}</li>" for line in [*lines, _version_line(comparison)])
     yield f"<ul>{items}</ul>"
-    yield from _chart(comparison.by_language)
     for title, groups in _tables(comparison):
         rows = _differing(groups)
         if rows:
-            heads = "".join(f"<th>{_TITLES[kind]}</th>" for kind in KINDS)
-            yield f"<h2>{title}</h2><table><tr><th></th><th>old</th><th>new</th>{heads}</tr>"
+            kinds = _kinds(rows)
+            numbers = ("old", "new", "difference", *(_TITLES[kind] for kind in kinds))
+            yield f"<h2>Documents {title}</h2>"
+            heads = [Column(title.removeprefix("by ")), *(Column(each, "n") for each in numbers)]
+            cells = []
             for name, counts in rows[:_MOST_ROWS]:
-                numbers = (counts.old, counts.new, *(getattr(counts, each) for each in KINDS.values()))
-                cells = "".join(f'<td class="n">{number:,}</td>' for number in numbers)
-                yield f"<tr><td>{markup(name or 'none')}</td>{cells}</tr>"
-            yield "</table>"
+                kept = (f"{getattr(counts, KINDS[kind]):,}" for kind in kinds)
+                difference = f"{counts.new - counts.old:+,}"
+                cells.append([markup(name or "none"), f"{counts.old:,}", f"{counts.new:,}", difference, *kept])
+            yield from table(f"Documents {title}", heads, cells)
             if len(rows) > _MOST_ROWS:
                 yield f"<p>{len(rows) - _MOST_ROWS:,} more</p>"
     if comparison.differences:
-        yield "<h2>documents</h2><table><tr><th>kind</th><th>document</th><th>old</th><th>new</th></tr>"
-        for each in comparison.differences:
-            cells = "".join(f"<td>{markup(cell)}</td>" for cell in (each.id, each.old or "", each.new or ""))
-            yield f"<tr><td>{_TITLES[each.kind]}</td>{cells}</tr>"
-        yield "</table>"
+        yield "<h2>Documents that differ</h2>"
+        heads = [Column(each) for each in ("document", "difference", "old", "new")]
+        cells = [
+            [f"<code>{markup(each.id)}</code>", _TITLES[each.kind], markup(each.old or ""), markup(each.new or "")]
+            for each in comparison.differences
+        ]
+        yield from table("Documents that differ", heads, cells)
 
 
 #: Each function yields the lines of an output, without line ends.
@@ -129,21 +134,6 @@ def renderer(name: str) -> Callable[[Comparison], Iterable[str]]:
     return RENDERERS[name]
 
 
-def _chart(languages: Mapping[str, Counts]) -> Iterator[str]:
-    """Yield a chart of the documents of the largest languages, in the old release and in the new one."""
-    rows = sorted(languages.items(), key=lambda each: (-max(each[1].old, each[1].new), each[0]))[:_MOST_GROUPS]
-    if not rows:
-        return
-    most = max(max(counts.old, counts.new) for _, counts in rows) or 1
-    yield f"<h2>documents by language</h2><p>The {len(rows)} largest of {len(languages):,}; old above, new below.</p>"
-    yield "<table><tr><th>language</th><th>old</th><th>new</th><th></th></tr>"
-    for name, counts in rows:
-        bars = bar(counts.old / most, "bar other") + bar(counts.new / most)
-        numbers = "".join(f'<td class="n">{number:,}</td>' for number in (counts.old, counts.new))
-        yield f"<tr><td>{markup(clipped(name or 'none', 16))}</td>{numbers}<td>{bars}</td></tr>"
-    yield "</table>"
-
-
 def _tables(comparison: Comparison) -> list[tuple[str, Mapping[str, Counts]]]:
     by = (("language", comparison.by_language), ("source", comparison.by_source), ("shard", comparison.by_shard))
     return [(f"by {name}", groups) for name, groups in by]
@@ -155,8 +145,13 @@ def _differing(groups: Mapping[str, Counts]) -> list[tuple[str, Counts]]:
     return sorted(rows, key=lambda each: (each[1].same - each[1].new - each[1].removed, each[0]))
 
 
+def _kinds(rows: Sequence[tuple[str, Counts]]) -> list[str]:
+    """Return the kinds of differences that occur in rows."""
+    return [kind for kind, name in KINDS.items() if any(getattr(counts, name) for _, counts in rows)]
+
+
 def _columns(rows: Sequence[tuple[str, Counts]]) -> Iterator[str]:
-    kinds = [kind for kind, name in KINDS.items() if any(getattr(counts, name) for _, counts in rows)]
+    kinds = _kinds(rows)
     heads = ["", "old", "new", *(_TITLES[kind] for kind in kinds)]
     lines = [heads]
     for name, counts in rows:

@@ -1,7 +1,7 @@
 """Internal: A datasheet as a page for a browser.
 
 Every chart has its numbers in a table next to it, and says how much of the corpus it does not show. Without JavaScript, everything
-is there except the sorting of tables.
+is there except the sorting of tables and the names of languages.
 """
 
 from __future__ import annotations
@@ -9,15 +9,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-from msgspec import Struct
+from collections.abc import Iterator, Mapping, Sequence
 
 from corpusfmt.datasheet.content import HEADS, MOST_LANGUAGES, Datasheet
 from corpusfmt.formats.describing import BCP_47
 from corpusfmt.formats.languages import LABELS
 from corpusfmt.model import Json
-from corpusfmt.page import LogScale, bar, columns, document
+from corpusfmt.page import Column, bar, columns, document, table
 from corpusfmt.report.text import human_size
 from corpusfmt.statistics.sizes import LENGTHS
 from corpusfmt.wording import clipped, markup, plural
@@ -27,19 +25,22 @@ _MOST_ROWS = 100
 #: Months that are drawn one by one; more are drawn by year.
 _MOST_MONTHS = 120
 _SCORE_COLUMNS = 20
+_MOST_OF_A_LINE = 100
 _FURTHER = "…"
 _MONTH = re.compile(r"(\d{4})-(\d\d)")
 
 _STYLE = """
 nav a{margin-right:1rem}
 .partly{border:2px solid var(--warning);border-radius:6px;padding:.4rem 1rem}
-dl{display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
-.wide{overflow-x:auto}figure{margin:0 0 1rem}figcaption{color:var(--faint)}svg.columns{display:block;width:100%;max-width:60rem}
-tbody th{font-weight:inherit}thead th{border-bottom:1px solid var(--line)}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(8rem,1fr));gap:.75rem;margin:1rem 0}
+.cards div{border:1px solid var(--line);border-radius:6px;padding:.6rem 1rem;background:var(--soft)}
+.cards dd{font-size:1.5rem;font-weight:600;font-variant-numeric:tabular-nums}
+dl:not(.cards){display:grid;grid-template-columns:max-content 1fr;gap:.1rem 1rem;margin:0}dt{color:var(--faint)}dd{margin:0;overflow-wrap:anywhere}
+figure{margin:0 0 1rem}figcaption{color:var(--faint)}svg.columns{display:block;width:100%;max-width:60rem}
 th button{font:inherit;font-weight:600;color:inherit;background:none;border:0;padding:0;cursor:pointer}
 th[aria-sort=ascending] button::after{content:" ▲" / ""}th[aria-sort=descending] button::after{content:" ▼" / ""}
 blockquote{margin:.5rem 0;padding:.6rem 1rem;background:var(--soft);border-radius:6px;white-space:pre-wrap;overflow-wrap:anywhere}
-@media print{body{max-width:none;padding:0}nav{display:none}figure,tr,blockquote{break-inside:avoid}.wide{overflow:visible}}
+@media print{body{max-width:none;padding:0}nav{display:none}figure,tr,blockquote{break-inside:avoid}}
 """
 
 # A table is sorted by what its cells say; what is hidden on the screen is printed.
@@ -64,6 +65,10 @@ _SCRIPT = """
       });
     });
   }
+  const names = new Intl.DisplayNames("en", {type: "language", fallback: "none"});
+  for (const each of document.querySelectorAll("[data-language]")) {
+    try { each.append(` ${names.of(each.dataset.language) ?? ""}`); } catch { each.remove(); } // not the tag of a language
+  }
   let closed = [];
   addEventListener("beforeprint", () => {
     closed = [...document.querySelectorAll("details:not([open])")];
@@ -77,13 +82,6 @@ _SCRIPT = """
 _Part = tuple[str, list[str]]
 
 
-class _Column(Struct, frozen=True):
-    """A column of a table; `kind` is the class of its cells: text, `n` for numbers, or `bar`."""
-
-    title: str
-    kind: str = ""
-
-
 def html(sheet: Datasheet) -> Iterator[str]:
     """Yield a self-contained page."""
     yield from document(f"{sheet.title}: datasheet", _body(sheet), style=_STYLE, script=_SCRIPT)
@@ -92,9 +90,12 @@ def html(sheet: Datasheet) -> Iterator[str]:
 def _body(sheet: Datasheet) -> Iterator[str]:
     found = sheet.statistics
     yield f"<h1>{markup(sheet.title)}</h1>"
-    kind = f"{found['format']} {found['version']}".strip()
-    size = f"{plural(found['documents'], 'document')}, {human_size(found['bytes'])} of text"
-    yield f"<p>{markup(kind)} · {size} · {plural(found['coverage']['shards'], 'shard')}</p>"
+    kind, shards = f"{found['format']} {found['version']}".strip(), plural(found["coverage"]["shards"], "shard")
+    about = " · ".join((found["path"], kind, shards, f"corpusfmt {found['tool']['version']}"))
+    yield f'<p class="faint">{markup(about)}</p>'
+    yield '<dl class="cards">'
+    yield from (f"<div><dt>{name}</dt><dd>{number}</dd></div>" for name, number in _key_numbers(found))
+    yield "</dl>"
     if partly := not_counted(found):
         yield f'<p class="partly" role="note">Not everything is counted: {markup(partly)}.</p>'
     parts = [(title, lines) for title, lines in _parts(sheet) if lines]
@@ -104,6 +105,19 @@ def _body(sheet: Datasheet) -> Iterator[str]:
         yield f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{title}</h2>'
         yield from lines
         yield "</section>"
+
+
+def _key_numbers(found: Json) -> Iterator[tuple[str, str]]:
+    yield "documents", f"{found['documents']:,}"
+    yield "text", human_size(found["bytes"])
+    yield from ((unit, f"{found[unit]:,}") for unit in ("words", "tokens") if unit in found)
+    for name in ("languages", "sources"):
+        if (number := len(set(found[name]) - {"", _FURTHER})) > 1:
+            yield name, f"{number:,}{'+' if _FURTHER in found[name] else ''}"
+    if domains := found.get("domains"):
+        yield "domains", f"{domains['distinct']:,}"
+    if repeats := found.get("repeats"):
+        yield "repeated lines", f"{repeats['lines']['share']:.1%}"
 
 
 def _parts(sheet: Datasheet) -> Iterator[_Part]:
@@ -162,7 +176,7 @@ def _verdict(sheet: Datasheet) -> Iterator[str]:
     yield "</ul>"
     if found.findings:
         rows = [[f"<code>{markup(code)}</code>", severity, f"{count:,}"] for code, severity, count in found.findings]
-        yield from _table("Findings by rule", [_Column("rule"), _Column("severity"), _Column("findings", "n")], rows)
+        yield from table("Findings by rule", [Column("rule"), Column("severity"), Column("findings", "n")], rows)
 
 
 def _how_much(found: Json) -> Iterator[str]:
@@ -182,7 +196,11 @@ def _size(found: Json) -> Json:
 def _groups(found: Json, name: str, title: str) -> Iterator[str]:
     groups, total = found[name], _size(found)
     rows = [
-        (_name(group), [*(f"{size[unit]:,}" for unit in total), _median(size)], size["bytes"])
+        (
+            _language(group) if title == "language" else markup(_name(group)),
+            [*(f"{size[unit]:,}" for unit in total), _median(size)],
+            size["bytes"],
+        )
         for group, size in groups.items()
     ]
     yield from _bars(f"Text by {title}", title, [*total, "median characters"], rows, found)
@@ -196,18 +214,13 @@ def _median(group: Json) -> str:
 def _bars(
     title: str, first: str, units: Sequence[str], rows: Sequence[tuple[str, list[str], int]], found: Json
 ) -> Iterator[str]:
-    """Yield a table by name whose last two columns are the share of all bytes, and a bar of the bytes."""
-    scale, total = LogScale.of(size for *_, size in rows), found["bytes"]
-    heads = [_Column(first), *(_Column(unit, "n") for unit in units), _Column("share", "n"), _Column("", "bar")]
-    cells = [
-        [markup(name), *numbers, f"{size / total if total else 0:.2%}", scale.bar(size)]
-        for name, numbers, size in rows[:_MOST_ROWS]
-    ]
-    yield from _table(title, heads, cells, sortable=True)
-    ends = f"from {human_size(10**scale.low)} to {human_size(10**scale.high)}"
-    said = f"Bars are bytes on a logarithmic scale {ends}: each line is ten times the one before."
+    """Yield a table by escaped name whose last two columns are the share of all bytes, and a bar of the bytes."""
+    most, total = max((size for *_, size in rows), default=0) or 1, found["bytes"] or 1
+    heads = [Column(first), *(Column(unit, "n") for unit in units), Column("share", "n"), Column("", "bar")]
+    cells = [[name, *numbers, f"{size / total:.2%}", bar(size / most)] for name, numbers, size in rows[:_MOST_ROWS]]
+    yield from table(title, heads, cells, sortable=True)
     further = f" {len(rows) - _MOST_ROWS:,} more are not listed." if len(rows) > _MOST_ROWS else ""
-    yield f'<p class="faint">{said}{further}{markup(_partly(found))}</p>'
+    yield f'<p class="faint">Shares and bars are of bytes.{further}{markup(_partly(found))}</p>'
 
 
 def _lengths(found: Json) -> Iterator[str]:
@@ -253,7 +266,7 @@ def _histogram(what: str, bars: Sequence[tuple[str, str, int]], found: Json, sai
     yield f"<figcaption>{plural(sum(count for *_, count in bars), 'document')}. {markup(said + _partly(found))}</figcaption>"
     yield "<details><summary>Numbers</summary>"
     rows = [[markup(name), f"{count:,}"] for _, name, count in bars if count]
-    yield from _table(f"Documents by {what}", [_Column(what), _Column("documents", "n")], rows)
+    yield from table(f"Documents by {what}", [Column(what), Column("documents", "n")], rows)
     yield "</details></figure>"
 
 
@@ -266,7 +279,8 @@ def _domains(found: Json) -> Iterator[str]:
         f"{plural(domains['without'], 'document')} without an address.</p>"
     )
     rows = [
-        (each["domain"], [f"{each['documents']:,}", f"{each['bytes']:,}"], each["bytes"]) for each in domains["most"]
+        (markup(each["domain"]), [f"{each['documents']:,}", f"{each['bytes']:,}"], each["bytes"])
+        for each in domains["most"]
     ]
     yield from _bars("Text by domain", "domain", ["documents", "bytes"], rows, found)
     if domains["distinct"] > len(rows):
@@ -283,9 +297,7 @@ def _dates(found: Json) -> Iterator[str]:
             yield from _histogram(f"month {name}", _months(months), found, said)
     if found["snapshots"]:
         rows = [[markup(name), f"{count:,}"] for name, count in found["snapshots"].items()]
-        yield from _table(
-            "Documents by snapshot", [_Column("snapshot"), _Column("documents", "n")], rows, sortable=True
-        )
+        yield from table("Documents by snapshot", [Column("snapshot"), Column("documents", "n")], rows, sortable=True)
 
 
 def _months(months: Mapping[str, int]) -> list[tuple[str, str, int]]:
@@ -314,17 +326,17 @@ def _repetition(found: Json) -> Iterator[str]:
         for unit, each in repeats.items()
     ]
     heads = [
-        _Column("unit"),
-        _Column("compared", "n"),
-        _Column("repeated", "n"),
-        _Column("share", "n"),
-        _Column("", "bar"),
+        Column("unit"),
+        Column("compared", "n"),
+        Column("repeated", "n"),
+        Column("share", "n"),
+        Column("", "bar"),
     ]
-    yield from _table("Repeats", heads, rows)
+    yield from table("Repeats", heads, rows)
     yield f'<p class="faint">Of all that is compared, what an earlier one has, too.{markup(_partly(found))}</p>'
     if most := repeats["lines"].get("most"):
         lines = [[f"<code>{markup(clipped(each['line']))}</code>", f"{each['count']:,}"] for each in most]
-        yield from _table("Most repeated lines", [_Column("line"), _Column("times", "n")], lines)
+        yield from table("Most repeated lines", [Column("line"), Column("times", "n")], lines)
 
 
 def _confidence(found: Json) -> Iterator[str]:
@@ -346,11 +358,12 @@ def _confidence(found: Json) -> Iterator[str]:
 def _scripts(found: Json) -> Iterator[str]:
     scripts = found.get("scripts")
     if scripts:
-        scale = LogScale.of(scripts.values())
-        rows = [[markup(name), f"{count:,}", scale.bar(count)] for name, count in scripts.items()]
-        heads = [_Column("script"), _Column("letters", "n"), _Column("", "bar")]
-        yield from _table("Letters by script", heads, rows, sortable=True)
-        yield f'<p class="faint">Bars are on a logarithmic scale: each line is ten times the one before.{markup(_partly(found))}</p>'
+        most = max(scripts.values())
+        rows = [[markup(name), f"{count:,}", bar(count / most)] for name, count in scripts.items()]
+        heads = [Column("script"), Column("letters", "n"), Column("", "bar")]
+        yield from table("Letters by script", heads, rows, sortable=True)
+        if partly := _partly(found):
+            yield f'<p class="faint">{markup(partly)}</p>'
 
 
 def _samples(sheet: Datasheet) -> Iterator[str]:
@@ -365,7 +378,10 @@ def _samples(sheet: Datasheet) -> Iterator[str]:
     for language, documents in sheet.samples.items():
         if documents:
             tag = f' lang="{BCP_47.get(language, language)}"' if language in LABELS else ""
-            yield f"<details><summary>{markup(_name(language))}</summary>"
+            first = documents[0].text.lstrip().partition("\n")[0]
+            shown = first if len(first) <= _MOST_OF_A_LINE else f"{first[:_MOST_OF_A_LINE]}…"
+            line = f'<bdi class="faint"{tag}>{markup(shown)}</bdi>'
+            yield f"<details><summary>{_language(language)} {line}</summary>"
             for each in documents:
                 text = "\n".join(map(markup, each.text.split("\n")))
                 yield f'<p><code>{markup(each.id)}</code></p><blockquote dir="auto"{tag}>{text}</blockquote>'
@@ -411,6 +427,12 @@ def _name(group: str) -> str:
     return {"": "none", _FURTHER: "further ones"}.get(group, group)
 
 
+def _language(group: str) -> str:
+    """Return a language as markup; the script adds the name that the browser has for it."""
+    tag = markup(BCP_47.get(group, group))
+    return f'{markup(_name(group))}<span data-language="{tag}"></span>' if group not in {"", _FURTHER} else _name(group)
+
+
 def _anchor(title: str) -> str:
     return title.lower().replace(" ", "-")
 
@@ -419,22 +441,3 @@ def _list(entries: Mapping[str, str]) -> Iterator[str]:
     yield "<dl>"
     yield from (f"<dt>{markup(name)}</dt><dd>{markup(text)}</dd>" for name, text in entries.items())
     yield "</dl>"
-
-
-def _table(
-    title: str, heads: Sequence[_Column], rows: Iterable[Sequence[str]], *, sortable: bool = False
-) -> Iterator[str]:
-    """Yield a table of escaped cells, whose first column names the rows."""
-    kind = ' class="sortable"' if sortable else ""
-    yield f'<div class="wide" role="region" tabindex="0" aria-label="{markup(title)}"><table{kind}><thead><tr>'
-    for each in heads:
-        yield f'<th scope="col"{_class(each)}>{markup(each.title)}</th>' if each.title else "<td></td>"
-    yield "</tr></thead><tbody>"
-    for first, *cells in rows:
-        shown = "".join(f"<td{_class(head)}>{cell}</td>" for head, cell in zip(heads[1:], cells, strict=True))
-        yield f'<tr><th scope="row">{first}</th>{shown}</tr>'
-    yield "</tbody></table></div>"
-
-
-def _class(column: _Column) -> str:
-    return f' class="{column.kind}"' if column.kind else ""

@@ -130,9 +130,10 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
-    """The options of a run of the command line, its paths, and `known` from the baseline: the head of each part of it."""
+    """The options of a run of the command line, its paths, the name of its settings, and `known` from the baseline: the head of each part of it."""
 
     paths: list[str]
+    settings: str = ""
     known: Sequence[tuple[Code, str, int]] = ()
     fail_on: Annotated[FailOn, Option("Least severity for exit status 1.")] = FailOn.ERROR
     require_complete: Annotated[bool, Option("Exit 3 if anything was not checked.")] = False

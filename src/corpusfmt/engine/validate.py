@@ -200,7 +200,9 @@ def validated(
         reading=replace(like(ReadOptions, asked), columns=placed_columns(engine, asked.columns)),
     )
     report = examine(entry, options, asked, part=part, cache=cache).report
+    profiles = ", ".join(map(str, profiles_of(asked.profile)))
     report.arguments = revision_of(entry.url) | redirected_from(entry.shown)
+    report.arguments |= {"paths": [entry.shown], "format": asked.format, "profile": profiles}
     note_sample(report, asked.sample, asked.seed)
     return report
 

@@ -34,6 +34,7 @@ from corpusfmt.report.view import (
     notes,
     rules_of,
     slugs,
+    subject,
     worst_first,
 )
 from corpusfmt.wording import json_text, markup, plain, sarif_message, uri, workflow_data, workflow_property
@@ -165,11 +166,15 @@ def junit(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     failures = sum(not failed.isdisjoint(paths) for _, paths, _ in cases)
     total = sum(seconds for _, _, seconds in cases)
     yield '<?xml version="1.0" encoding="UTF-8"?>'
+    about = subject(report)
+    name = " ".join(["corpusfmt", *filter(None, [about.pop("path", "")])])
     yield (
-        f'<testsuite name="corpusfmt" tests="{len(cases) + len(skipped)}" failures="{failures}" errors="0"'
-        f' skipped="{len(skipped)}" time="{total:.3f}">'
+        f'<testsuite name="{markup(name)}" tests="{len(cases) + len(skipped)}" failures="{failures}" errors="0"'
+        f' skipped="{len(skipped)}" time="{total:.3f}" timestamp="{markup(report.started.removesuffix("Z"))}">'
     )
     yield "  <properties>"
+    for title, text in about.items():
+        yield f'    <property name="{title}" value="{markup(text)}"/>'
     for note in notes(report):
         yield f'    <property name="{markup(note.kind)}" value="{markup(note.line())}"/>'
     yield f'    <property name="verdict" value="{markup(verdict_line(report))}"/>'
@@ -202,7 +207,8 @@ def github(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         yield f"::{_GITHUB_LEVELS[finding.severity]} {where},title={title}::{workflow_data(_with_hint(finding))}"
     for note in notes(report)[: view.max_findings]:
         yield f"::notice title={workflow_property(note.kind)}::{workflow_data(note.line())}"
-    yield f"::notice title=corpusfmt::{workflow_data(verdict_line(report))}"
+    name = subject(report).get("path", "")
+    yield f"::notice title={workflow_property(f'corpusfmt {name}'.rstrip())}::{workflow_data(verdict_line(report))}"
 
 
 def gitlab(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:

@@ -122,6 +122,7 @@ def _report(records: dict[str, list[Json]]) -> Report:
         arguments=run.arguments,
         results=summary.results,
         unmatched=summary.unmatched,
+        tool=run.tool.version,
     )
 
 
@@ -163,9 +164,14 @@ Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 _Ordinal = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
+class _Tool(Struct, frozen=True):
+    version: str = ""
+
+
 class _Run(Struct):
     started: str
     arguments: Json
+    tool: _Tool = _Tool()
 
 
 class _Location(Struct):

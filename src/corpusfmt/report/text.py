@@ -18,6 +18,7 @@ from corpusfmt.report.view import (
     notes,
     rules_of,
     slugs,
+    subject,
     worst_rules_first,
 )
 from corpusfmt.wording import backticked, leading, plain, plural
@@ -243,13 +244,17 @@ def coloured(lines: Iterable[str]) -> Iterator[str]:
 
 def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the verdict, a table of the rules that fired with their first locations, and the notes."""
-    yield f"## corpusfmt: {report.verdict.value}"
+    about = subject(report)
+    name = about.pop("path", "")
+    yield f"## {marked(name) if name else 'corpusfmt'}: {report.verdict.value}"
     yield ""
     yield verdict_line(report, marked, marked)
     yield ""
     checked = checked_line(report)
     extent = coverage_line(report.coverage) + (f" · {checked}" if checked else "")
-    yield marked(f"{report.format} {report.version} · {extent}".replace("  ", " "))
+    yield marked(extent)
+    yield ""
+    yield " · ".join(f"{title} {marked(text)}" for title, text in about.items())
     if report.tally.counts:
         yield ""
         yield "| rule | severity | count | first location | message |"

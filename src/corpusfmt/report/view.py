@@ -10,9 +10,10 @@ from msgspec import Struct
 
 from corpusfmt.io.paths import is_url
 from corpusfmt.model import Finding, Report, Rule, Severity, alike
-from corpusfmt.wording import plain
+from corpusfmt.wording import clipped, plain
 
 SEVERITIES = tuple(Severity)
+_MOST_PATHS = 3
 
 
 class Entry(Struct, frozen=True):
@@ -153,6 +154,22 @@ def _files(kind: str, counted: Mapping[tuple[str, str, str], int]) -> Iterator[N
         together.setdefault((path, reason), Counter())[what] += count
     for (path, reason), each in together.items():
         yield Note(kind, path, f"{', '.join(each)} ({reason})", each.total())
+
+
+def subject(report: Report) -> dict[str, str]:
+    """Return what a report is about, when it was made and by what, as far as it is known, by title."""
+    arguments = report.arguments
+    paths = arguments.get("paths")
+    paths = paths if isinstance(paths, list) else []
+    more = f" and {len(paths) - 1:,} more" if len(paths) > _MOST_PATHS else ""
+    known = {
+        "path": ", ".join(clipped(str(each)) for each in (paths[:1] if more else paths)) + more,
+        "format": f"{report.format} {report.version}".strip(),
+        **{name: str(arguments.get(name, "")) for name in ("profile", "settings")},
+        "finished": report.finished,
+        "tool": f"corpusfmt {report.tool}",
+    }
+    return {name: text for name, text in known.items() if text}
 
 
 def annotated_path(report: Report, path: str) -> str:

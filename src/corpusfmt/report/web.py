@@ -23,15 +23,16 @@ from corpusfmt.report.view import (
     notes,
     rules_of,
     slugs,
+    subject,
     worst_rules_first,
 )
-from corpusfmt.wording import markup, plain, plural
+from corpusfmt.wording import marked_up, markup, plain, plural
 
 #: The most files or folders that are listed for a rule.
 _MOST_PLACES = 10
 #: The findings of a rule that are in the page without JavaScript, which displays as many at a time.
 _MOST_ROWS = 200
-#: The most findings that are shown from the start; of more, each rule shows its own when it is opened.
+#: Rules are open from the start until so many findings are shown; others show theirs when they are opened.
 _MOST_OPEN = 20
 
 _STYLE = """
@@ -44,10 +45,10 @@ details.rule>div{padding:0 1rem 1rem}
 summary{padding:.5rem 1rem}summary b{font-family:ui-monospace,monospace}
 .count{float:right;font-variant-numeric:tabular-nums}
 .about{white-space:pre-wrap;background:var(--soft);padding:.6rem 1rem;border-radius:6px}
-ol{list-style:none;margin:0;padding:0}
-ol li{border-top:1px solid var(--line);padding:.35rem 0}
-ol code{user-select:all;font-weight:600}ol span{display:block}
-@media print{form{display:none}}
+ol{list-style:none;margin:0;padding:0;max-height:36rem;overflow-y:auto}
+ol li+li{border-top:1px solid var(--line)}ol li{padding:.35rem 0}p.faint{margin:.3rem 0}
+ol li>code{user-select:all;font-weight:600}ol span{display:block}
+@media print{form{display:none}ol{max-height:none}}
 """
 
 # Rows are made as they come into view, of those in the page and of those in the data next to them, which is read when it is needed.
@@ -55,26 +56,27 @@ _SCRIPT = """
 "use strict";
 (() => {
   const form = document.querySelector("form"), status = document.querySelector("output"), STEP = 200;
+  const indexed = ([severity, count, path, ...words], item) =>
+    ({severity, count, item, path: path.toLowerCase(), text: [path, ...words].join("\\n").toLowerCase(), words: [path, ...words]});
   const rules = [...document.querySelectorAll("details.rule")].map((box) => {
     const list = box.querySelector("ol"), found = list ? [...list.children] : [];
-    const first = found.map((row) => [row.className, ...[...row.children].map((each) => each.textContent)]);
-    return {box, list, first, kept: Number(box.dataset.kept), wanted: null, code: box.id, severities: box.dataset.severities.split(" ")};
+    const first = found.map((item) => indexed([item.className, Number(item.dataset.count), ...[...item.children].map((each) => each.textContent)], item));
+    return {box, list, first, count: Number(box.dataset.count), wanted: null, code: box.id, severities: box.dataset.severities.split(" ")};
   });
-  const indexed = (row) => ({row, path: row[1].toLowerCase(), text: row.slice(1).join("\\n").toLowerCase()});
   const rowsOf = (rule) => {
     const further = rule.box.querySelector("script");
-    return rule.rows ??= [...rule.first, ...(further ? JSON.parse(further.textContent) : [])].map(indexed);
+    return rule.rows ??= [...rule.first, ...(further ? JSON.parse(further.textContent) : []).map((row) => indexed(row))];
   };
-  const made = ({row: [severity, path, message, hint]}) => {
-    const item = document.createElement("li");
-    item.className = severity;
-    item.append(...[["code", path], ["span", message], ["span", hint]].filter(([, text]) => text).map(([name, text]) => {
-      const each = document.createElement(name);
-      each.textContent = text;
-      return each;
-    }));
-    if (hint) item.lastChild.className = "faint";
-    return item;
+  const element = (name, ...inside) => { const made = document.createElement(name); made.append(...inside); return made; };
+  // What stands in backticks is code.
+  const marked = (text) => text.split(/`([^`]+)`/).map((part, at) => at % 2 ? element("code", part) : part);
+  const made = (row) => {
+    if (row.item) return row.item;
+    const [path, message, hint] = row.words;
+    row.item = element("li", element("code", path), element("span", ...marked(message)), ...(hint ? [element("span", ...marked(hint))] : []));
+    row.item.className = row.severity;
+    if (hint) row.item.lastChild.className = "faint";
+    return row.item;
   };
   const views = new IntersectionObserver((seen) => {
     for (const each of seen) if (each.isIntersecting) { views.unobserve(each.target); extend(each.target.closest("details")); }
@@ -95,14 +97,13 @@ _SCRIPT = """
     let shown = 0, all = 0;
     for (const rule of rules) {
       const chosen = !code || code === rule.code, whole = !path && !text && rule.severities.every((each) => severities.has(each));
-      const keeps = (each) => severities.has(each.row[0]) && each.path.includes(path) && each.text.includes(text);
+      const keeps = (each) => severities.has(each.severity) && each.path.includes(path) && each.text.includes(text);
       rule.wanted = !chosen ? [] : whole ? null : rowsOf(rule).filter(keeps);
-      const uncounted = chosen && !rule.kept && !path && !text && rule.severities.some((each) => severities.has(each));
-      const count = rule.wanted ? rule.wanted.length : rule.kept;
-      rule.box.hidden = !count && !uncounted;
+      const count = rule.wanted ? rule.wanted.reduce((sum, each) => sum + each.count, 0) : rule.count;
+      rule.box.hidden = !count;
       refresh(rule);
       shown += count;
-      all += rule.kept;
+      all += rule.count;
     }
     status.value = `${shown.toLocaleString("en")} of ${all.toLocaleString("en")} findings`;
   };
@@ -125,22 +126,24 @@ _SCRIPT = """
 def html(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield a self-contained page with all kept findings."""
     script = _SCRIPT if report.by_severity else ""
-    yield from document(f"corpusfmt report: {report.verdict.value}", _body(report), style=_STYLE, script=script)
+    title = f"{subject(report).get('path', 'corpusfmt report')}: {report.verdict.value}"
+    yield from document(title, _body(report), style=_STYLE, script=script)
 
 
 def _body(report: Report) -> Iterator[str]:
     verdict = report.verdict.value
-    yield f'<h1>corpusfmt: <span class="{verdict}">{verdict}</span></h1>'
-    kind = f"{report.format} {report.version}".strip()
+    about = subject(report)
+    yield f'<h1>{markup(about.pop("path", "corpusfmt"))}: <span class="{verdict}">{verdict}</span></h1>'
     yield f"<p>{verdict_line(report, markup, lambda command: f'<code>{command}</code>')}</p>"
     checked = checked_line(report)
     extent = coverage_line(report.coverage) + (f" · {markup(checked)}" if checked else "")
-    yield f'<p class="faint">{markup(kind)} · {extent}</p>'
+    yield f'<p class="faint">{extent}</p>'
+    yield f'<p class="faint">{" · ".join(f"{name} {markup(text)}" for name, text in about.items())}</p>'
     if counts := report.by_severity:
         yield from _rules(report, counts)
     if listed := notes(report):
         yield "<h2>What qualifies the verdict</h2><ul>"
-        yield from (f"<li>{markup(note.line())}</li>" for note in listed)
+        yield from (f"<li>{marked_up(note.line())}</li>" for note in listed)
         yield "</ul>"
 
 
@@ -152,8 +155,11 @@ def _rules(report: Report, counts: Mapping[str, Mapping[Severity, int]]) -> Iter
     known, named = rules_of(counts), slugs(report)
     ordered = worst_rules_first(counts)
     yield from _filters(ordered, counts)
+    shown = 0
     for code in ordered:
-        yield from _rule(report, code, counts[code], kept.get(code, []), known.get(code), named.get(code, ""))
+        found, opened = kept.get(code, []), " open" if shown < _MOST_OPEN else ""
+        shown += len(found)
+        yield from _rule(report, code, counts[code], found, known.get(code), named.get(code, ""), opened)
 
 
 def _filters(codes: Iterable[str], counts: Mapping[str, Mapping[Severity, int]]) -> Iterator[str]:
@@ -169,7 +175,13 @@ def _filters(codes: Iterable[str], counts: Mapping[str, Mapping[Severity, int]])
 
 
 def _rule(
-    report: Report, code: str, counts: Mapping[Severity, int], kept: Sequence[Finding], rule: Rule | None, slug: str
+    report: Report,
+    code: str,
+    counts: Mapping[Severity, int],
+    kept: Sequence[Finding],
+    rule: Rule | None,
+    slug: str,
+    opened: str,
 ) -> Iterator[str]:
     total = sum(counts.values())
     entries = folded(kept, by_file=True)
@@ -177,17 +189,16 @@ def _rule(
     listed = ", ".join(f'<span class="{each}">{text}</span>' for each, text in counted.items())
     explanation = cleandoc(rule.explanation) if rule is not None else ""
     title = explanation.partition("\n")[0]
-    opened = " open" if len(report.findings) <= _MOST_OPEN else ""
-    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-kept="{len(entries)}"{opened}>'
+    yield f'<details class="rule" id="{code}" data-severities="{" ".join(counts)}" data-count="{total}"{opened}>'
     yield f'<summary><span class="count">{listed}</span><b>{code}</b> {markup(slug)}'
-    yield f'<span class="faint"> {markup(title)}</span></summary><div>'
-    if rule is not None:
-        about = "\n".join(map(markup, explanation.partition("\n")[2].strip().split("\n")))
-        yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
-    yield from _places(report, code)
+    yield f'<span class="faint"> {marked_up(title)}</span></summary><div>'
     yield from _findings(View(len(entries), info=True).of(entries))
     if left := total - sum(each.count for each in kept):
         yield f"<p>{left:,} more were counted but not kept.</p>"
+    yield from _places(report, code)
+    if rule is not None:
+        about = "\n".join(map(marked_up, explanation.partition("\n")[2].strip().split("\n")))
+        yield f'<p class="about">{about}</p><p><a href="{address_of(rule)}">{code} in the documentation</a></p>'
     yield "</div></details>"
 
 
@@ -212,20 +223,21 @@ def _findings(findings: Sequence[Entry]) -> Iterator[str]:
     """Yield the first findings as a list, and the others as data for the script, which makes rows of them as they come into view."""
     if not findings:
         return
-    yield "<ol>"
-    for severity, place, message, hint in map(_row, findings[:_MOST_ROWS]):
-        help_ = f'<span class="faint">{markup(hint)}</span>' if hint else ""
-        yield f'<li class="{severity}"><code>{markup(place)}</code><span>{markup(message)}</span>{help_}</li>'
+    yield '<ol tabindex="0">'
+    for severity, count, place, message, hint in map(_row, findings[:_MOST_ROWS]):
+        help_ = f'<span class="faint">{marked_up(hint)}</span>' if hint else ""
+        yield f'<li class="{severity}" data-count="{count}">'
+        yield f"<code>{markup(place)}</code><span>{marked_up(message)}</span>{help_}</li>"
     yield "</ol>"
     if further := findings[_MOST_ROWS:]:
-        rows = ([plain(text) for text in _row(each)] for each in further)
+        rows = ([plain(part) if isinstance(part, str) else part for part in _row(each)] for each in further)
         # Nothing in it may end the element.
         data = ",\n".join(json.dumps(row, ensure_ascii=False).replace("<", "\\u003c") for row in rows)
         yield f"<noscript><p>{len(further):,} more are listed with JavaScript.</p></noscript>"
         yield f'<script type="application/json">[{data}]</script>'
 
 
-def _row(entry: Entry) -> tuple[str, str, str, str]:
+def _row(entry: Entry) -> tuple[str, int, str, str, str]:
     first = entry.first
     hint = first.hint and f"help: {first.hint}"
-    return str(first.severity), str(first.location), f"{first.message}{entry.times}", hint
+    return str(first.severity), entry.count, str(first.location), f"{first.message}{entry.times}", hint
