@@ -91,7 +91,7 @@ $(MLCROISSANT)/.installed: locks/mlcroissant.txt
 	@touch $@
 
 mlcroissant: $(VENV)/.develops $(MLCROISSANT)/.installed
-	CORPUSFMT_DEEP=1 CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto -k "mlcroissant or elsewhere" tests/description/test_mlcroissant.py tests/croissant/test_fix.py tests/documentation/test_elsewhere.py
+	CORPUSFMT_DEEP=1 CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python $(BIN)/python -m pytest -n auto -k "mlcroissant or elsewhere" tests/description/test_mlcroissant.py tests/croissant/test_fix.py tests/croissant/test_errata.py tests/documentation/test_elsewhere.py
 
 ## Load what `build` and `convert` write with `datasets`, in its own environment, and compare the rows; and check that the
 ## profile `hub` says of generated folders what `datasets` does with them.
@@ -211,11 +211,12 @@ conformance: $(VENV)/.develops
 	@command -v node >/dev/null || echo "runner.mjs was not run for lack of node (Debian: apt-get install nodejs)"
 	@! command -v node >/dev/null || $(BIN)/python -m pytest -q tests/conformance
 
-## Write the page of rules and the list of their codes.
+## Write the pages of rules and errata, the list of codes, and the shapes.
 rules: $(VENV)/.develops
 	$(BIN)/python docs/make_rules.py
 	$(BIN)/python docs/make_settings.py
 	$(BIN)/python docs/make_shapes.py
+	$(BIN)/python docs/make_errata.py
 
 ## Use the command line in terminals (tmux), in the shells that there are and in Neovim: colours, progress, completion, findings.
 terminal-test: $(VENV)/.develops $(HOSTS)/.installed
@@ -325,7 +326,7 @@ size:
 	@echo "Python in src: $$(find src -name '*.py' | xargs cat | wc -l) lines, $$(find src -name '*.py' | wc -l) modules"
 	@echo "C++ in src: $$(find src -name '*.[ch]pp' | xargs cat | wc -l) lines"
 	@echo "Python in tests: $$(find tests -name '*.py' | xargs cat | wc -l) lines"
-	@echo "docs: $$(find docs -name '*.md' ! -name rules.md | xargs cat | wc -w) words, and $$(wc -w <docs/rules.md) that are generated"
+	@echo "docs: $$(find docs -name '*.md' ! -name rules.md ! -path '*/errata/*' | xargs cat | wc -w) words, and $$(cat docs/rules.md docs/errata/*.md | wc -w) that are generated"
 
 ## Pin all dependencies, with hashes, for every Python and platform: `run` for the Action, `build` for the demo.
 lock: $(VENV)/.releases

@@ -75,8 +75,7 @@ const isReference = (value) => !value.literal && value.id !== null && !value.typ
 
 function topsOf(text, every) {
   try {
-    const tree = parsed(text);
-    return (tree.items ?? [tree]).map((each) => nodeOf(each, {}, every));
+    return [parsed(text)].flatMap((tree) => tree.items ?? tree).map((each) => nodeOf(each, {}, every));
   } catch {
     return []; // not JSON, or a context that cannot be processed
   }
@@ -84,18 +83,17 @@ function topsOf(text, every) {
 
 function isDate(text, orInterval = false) {
   const sides = orInterval ? text.split("/").map((side) => side.trim()) : [];
-  if (sides.length === 2) return sides.some((side) => isDate(side)) && sides.every((side) => /^(\.\.)?$/.test(side) || isDate(side));
+  if (sides.length === 2) return sides.some((side) => isDate(side)) && sides.every((side) => /^(\.\.|P(?=.)(\d+[YMWD])*(T(\d+[HMS])+)?)?$/.test(side) || isDate(side));
   const form = /^(\d{4})-?(\d\d)-?(\d\d)(?:[T ]\d\d(?::?\d\d){0,2}(?:[.,]\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?$/;
   const day = text.match(form)?.slice(1).join("-");
   return day ? new Date(`${day}Z`).toJSON()?.startsWith(day) : /^\d{4}(-(0[1-9]|1[0-2]))?$/.test(text);
 }
 
 function isFormed(value, { form, kinds }) {
-  const { patterns } = TABLES.forms[form];
   const isEmpty = !value.literal && value.id === null && !value.types.length && !value.values.size && !value.dropped.length;
   const text = value.literal ? value.value : kinds.length === 1 ? value.id : null;
   if (typeof text !== "string" && !(form === "version" && value.literal)) return !(form === "license" && isEmpty);
-  return kinds.some((kind) => patterns[kind] && RegExp(`^(?:${patterns[kind]})$`, "u").test(text));
+  return kinds.some((kind) => TABLES.forms[form].patterns[kind] && RegExp(`^(?:${TABLES.forms[form].patterns[kind]})$`, "u").test(text));
 }
 
 function foundIn(text, profile) {
@@ -107,18 +105,19 @@ function foundIn(text, profile) {
   const versions = claims.flatMap((claim) => claim.match(/(?<=mlcommons\.org\/croissant\/?v?)\d\.\d/)?.[0] ?? []).sort();
   const classes = TABLES.classes[versions.at(-1) ?? (/"https?:\/\/mlcommons\.org\/schema\/"/.test(text) ? "0.8" : "1.0")] ?? {};
   const report = (rule, line) => RULES.includes(rule) && found.push(`${rule} ${line}`);
+  const isSource = (node) => ["fileObject", "fileSet", "recordSet", "field"].some((name) => node.meant.has(`cr:${name}`));
   const isMember = (row) => ["CRO301", "CRO401", "CRO402"].includes(row.mistyped);
-
   function visit(node, kind, isParent = false) {
     if (seen.has(node) || !classes[kind]) return;
     seen.add(node);
     judge(node, kind);
     if (node.id === null && TABLES.named.includes(kind) && !isParent) report("CRO123", node.line);
+    if (kind === "cr:DataSource" ? isSource(node) : /Extract|Transform/.test(kind))
+      if (node.types.length && !node.types.includes(kind)) report("CRO214", node.lines["@type"]);
     for (const row of Object.values(classes[kind]))
       for (const value of node.meant.get(row.name) ?? []) {
         const below = isMember(row) ? resolve(value) : value.literal || isReference(value) ? null : value;
-        const isSource = ["fileObject", "fileSet", "recordSet", "field"].some((name) => below?.meant.has(`cr:${name}`));
-        if (!below || (row.name === "cr:containedIn" && !isSource && !below.types.includes("cr:DataSource"))) continue;
+        if (!below || (row.name === "cr:containedIn" && !isSource(below) && !below.types.includes("cr:DataSource"))) continue;
         for (const each of row.kinds.filter((each) => (isMember(row) ? below.types.includes(each) : !each.includes(":"))))
           visit(below, isMember(row) ? each : `cr:${each}`, row.name === "cr:parentField");
       }
@@ -141,8 +140,8 @@ function foundIn(text, profile) {
       }
     }
     if (Object.values(classes[kind]).some((row) => row.requirement === "recommended" && lacks(row))) report("CRO212", node.line);
-    const shape = all("cr:arrayShape").find((each) => isFormed(each, classes[kind]["cr:arrayShape"]));
-    if (shape && !all("cr:isArray").some(({ value }) => value)) report("CRO214", shape.line);
+    const [shape] = all("cr:isArray").some(({ value }) => value) ? [] : all("cr:arrayShape");
+    if (shape && isFormed(shape, classes[kind]["cr:arrayShape"])) report("CRO214", shape.line);
     if (/^(cr|geocr):|Dataset$/.test(kind)) for (const name of node.values.keys()) judgeName(kind, name, node.lines[name]);
   }
 
@@ -154,8 +153,9 @@ function foundIn(text, profile) {
   }
 
   function fits(value, { kinds }) {
-    const written = value.literal ? value.value : isReference(value) ? value.id : "written";
-    if (kinds.includes("IRI") && (!written || /[\s<>"{}|\\^`\x00-\x20]/.test(written))) return false;
+    const written = value.literal ? value.value : kinds.length === 1 || isReference(value) ? value.id : "written";
+    if (kinds.includes("IRI") && !/^[^\s<>"{}|\\^`\x00-\x20]+$/.test(written ?? "")) return false;
+    if (`${kinds}` === "IRI") return written.includes(":");
     if (value.literal) return kinds.some((kind) => TABLES.kinds[kind]?.includes(value.type));
     const node = resolve(value);
     const isA = (...names) => node.types.some((each) => names.includes(each));

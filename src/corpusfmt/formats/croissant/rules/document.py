@@ -598,7 +598,7 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
             return
         message = f"{holder.title}: `{holder.key(reference.name)}` is `{clip(value.value)}`, expected a reference"
         hint = f'write `{{"@id": "{clip(value.value)}"}}`'
-        # The table of FileObject says Text, all examples have a reference; mlcroissant does not read text as one.
+        # The table of FileObject says Text, all examples have a reference.
         minor = isinstance(value.value, str) and reference.name == "cr:containedIn"
         yield Problem(message, reference.at, hint, minor=minor)
     elif value.id is None and not value.dropped:
