@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -201,6 +202,26 @@ def _of_parts(answer: Answer) -> Answer:
             request.whole(ROW, ETag='"1"')
 
     return asked
+
+
+def _without_last_page(request: Request, *, leads_to: str = "") -> None:
+    """Answer with a listing each of whose pages leads to a further one, perhaps elsewhere."""
+    asked = re.search(r"(?:continuation-token|cursor)=([0-9]+)", request.path)
+    number = int(asked[1]) if asked else 0
+    paths = [f"{number}-{each}" for each in range(1000)]
+    if "list-type=2" in request.path:
+        said = "".join(f"<Contents><Key>x/{path}</Key><Size>1</Size></Contents>" for path in paths)
+        more = f"<IsTruncated>true</IsTruncated><NextContinuationToken>{number + 1}</NextContinuationToken>"
+        request.whole(f"<ListBucketResult>{more}{said}</ListBucketResult>".encode(), Content_Type="application/xml")
+    elif "/tree/" in request.path:
+        files = [{"type": "file", "path": path, "size": 1, "oid": "0" * 40} for path in paths]
+        following = f"{leads_to or 'http://' + request.headers['Host']}{request.path.partition('?')[0]}"
+        link = f'<{following}?recursive=True&cursor={number + 1}>; rel="next"'
+        request.whole(json.dumps(files).encode(), Link=link, Content_Type="application/json")
+    elif request.path.startswith("/api/"):
+        request.whole(json.dumps({"id": "me/x", "sha": "0" * 40, "siblings": []}).encode())
+    else:
+        request.whole(b"{}", ETag='"1"')
 
 
 _OF_CLIENTS = {
@@ -568,6 +589,33 @@ _ATTACKS = [
             ("describe", "{store}"),
         )
     ),
+    *(
+        Attack(
+            f"store-{client}-without-last-page-{command}",
+            _data,
+            (command, store, *_SOON),
+            _ends,
+            serve=partial(_alone, answer=_without_last_page),
+            environment={"CORPUSFMT_STORE_RETRIES": "0", **environment},
+        )
+        for client, (environment, store) in _CLIENTS.items()
+        for command in ("validate", "verify", "stats", "describe")
+    ),
+    *(
+        Attack(
+            f"store-hub-{name}-elsewhere-{command}",
+            _data,
+            (command, "hf://datasets/me/x", *_SOON),
+            _stays,
+            serve=partial(_beside_another, way=way, allowed=False),
+            environment={"CORPUSFMT_STORE_RETRIES": "0", "HF_TOKEN": _SECRET, **_HUB},
+        )
+        for name, way in {
+            "page": lambda other: partial(_without_last_page, leads_to=f"http://{other}"),
+            "redirect": _elsewhere,
+        }.items()
+        for command in ("validate", "verify", "stats", "describe")
+    ),
     # The library that loads what is published: the data names a store.
     *(
         Attack(
@@ -623,6 +671,7 @@ _QUICK = {
     *("store-longer-than-said", "store-no-head", "store-no-parts", "store-redirect-validate", "store-redirect-verify"),
     *("store-redirect-followed", "store-redirect-to-file", "store-redirect-in-circles", "store-redirect-within"),
     *("store-redirect-of-a-file-in-a-folder", "store-status-500-validate", "store-status-403-validate"),
+    *("store-hub-page-elsewhere-verify", "store-hub-without-last-page-verify"),
     *("store-no-server-validate", "store-s3-down-validate", "store-secret-whole-validate", "store-secret-broken-build"),
     *(
         "store-named-by-card",

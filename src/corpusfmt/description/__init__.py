@@ -61,7 +61,7 @@ from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited, within
 from corpusfmt.io.loading import BIG, HUGE, INT, NUMBERS, OFFSET, TEXTS, TIME, WIDE, Columns, Seen
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of, is_hidden
@@ -243,7 +243,8 @@ def described_as(
     refuse_barred(entry)
     prefix = _prefix(entry, base)
     meter = Meter(limits)
-    fmt, known_as = _corpus_at(entry, format, reading)
+    with limited(limits):
+        fmt, known_as = _corpus_at(entry, format, reading)
     written = {
         each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs if _may_be_written(each)
     }

@@ -8,7 +8,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, cast
 
-from corpusfmt.io.stores import Encoded, TooLarge
+from corpusfmt.io.stores import Elsewhere, Encoded, TooLarge
+from corpusfmt.wording import masked
 
 _MOST_WHOLE = 64 * 1024 * 1024
 _MOST_OF_AN_ERROR = 1024 * 1024
@@ -108,10 +109,19 @@ def _bound_hub() -> None:
     def client() -> Any:
         made = module.default_client_factory()
         made.headers["Accept-Encoding"] = "identity"
-        made.event_hooks["response"].append(_bound)
+        made.event_hooks["response"] += [_stay, _bound]
         return made
 
     hub.set_client_factory(client)
+
+
+def _stay(response: Any) -> None:
+    """Refuse a redirection or a next page of the Hub's API that is elsewhere: the client would send the token along."""
+    asked = response.request.url
+    for leads_to in (response.headers.get("Location"), response.links.get("next", {}).get("url")):
+        there = asked.join(leads_to or "")
+        if asked.path.startswith("/api/") and (there.scheme, there.netloc) != (asked.scheme, asked.netloc):
+            raise Elsewhere(f"{masked(str(asked))} leads to {masked(str(there))}, which is elsewhere")
 
 
 def _bound(response: Any) -> None:
