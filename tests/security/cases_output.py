@@ -7,6 +7,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -620,6 +621,8 @@ _RELATIVE = {
     "validate-jobs": ("validate", "d", "v", "--jobs", "2", "--verbose", "--report", "json=../out/r"),
     "validate-part": ("validate", "d", "--shard", "1/2", "--report", "part=../out/p"),
     "validate-here": ("validate", ".", "--report", "json=../out/r", "--report", "html=../out/h"),
+    "validate-hub": ("validate", "v", "--profile", "hub", "--report", "json=../out/r", "--report", "html=../out/h"),
+    "verify": ("verify", "v", "--manifest", "croissant.json"),
     "validate-missing": ("validate", "nothing", "v/documents/none.jsonl"),
     "convert": ("convert", "v", "../out/c", "--to", "oscar"),
     "convert-refused": ("convert", "d", "../out/c", "--to", "oscar"),
@@ -640,8 +643,9 @@ _RELATIVE = {
 }
 
 
-def _some_data(folder: Path) -> None:
+def _some_data(folder: Path, settings: str = "") -> None:
     data = folder / "data"
+    (folder / "corpusfmt.toml").write_text(settings)
     (folder / "out").mkdir()
     for name in ("d", "v"):
         (data / name / "documents").mkdir(parents=True)
@@ -664,6 +668,11 @@ def _names_no_folder(outcome: Outcome) -> None:
 def _relative() -> Iterator[Attack]:
     for name, command in _RELATIVE.items():
         yield Attack(f"relative-{name}", _some_data, command, _names_no_folder, cwd="data")
+    for number, settings in enumerate(("nonsense = 1", 'paths = ["data/v", "none"]', 'profile = "none.toml"', "[")):
+        above = partial(_some_data, settings=settings)
+        for command in (("validate",), ("validate", "v", "--verbose"), ("fix", "--diff", "v")):
+            name = f"relative-settings-{number}-{command[0]}-{len(command)}"
+            yield Attack(name, above, command, _names_no_folder, cwd="data/v")
 
 
 ATTACKS = [*_reports(), *_commands(), *_tampered(), *_strange_settings(), *_unseen_json(), *_relative()]

@@ -140,6 +140,14 @@ def _follows(outcome: Outcome) -> None:
     assert "hunter2" not in outcome.text
 
 
+def _leads_there(outcome: Outcome) -> None:
+    """The other server was asked, without credentials, and the user is told."""
+    asked = [json.loads(line) for line in (outcome.folder / "inside").read_text("utf-8").splitlines()]
+    assert asked
+    assert not any("Authorization" in headers for _, _, headers in asked)
+    assert " redirects to " in outcome.text
+
+
 def _elsewhere(other: str, status: int = 302, to: str = "http://{other}/latest/meta-data.jsonl") -> Answer:
     return redirect(to.replace("{other}", other), status)
 
@@ -224,6 +232,10 @@ def _without_last_page(request: Request, *, leads_to: str = "") -> None:
         request.whole(b"{}", ETag='"1"')
 
 
+_LEADING_ELSEWHERE: dict[str, Callable[[str], Answer]] = {
+    "page": lambda other: partial(_without_last_page, leads_to=f"http://{other}"),
+    "redirect": _elsewhere,
+}
 _OF_CLIENTS = {
     "endless-xml": endless(Content_Type="application/xml"),
     "endless-json": endless(b'{"a":[' + b" " * (1 << 20), Content_Type="application/json"),
@@ -518,6 +530,24 @@ _ATTACKS = [
         ),
     ),
     *(
+        Attack(
+            f"store-redirect-of-{command[-2].strip('-')}{'-followed' * followed}",
+            _data,
+            (*command, *(["--follow-links"] if followed else [])),
+            _leads_there if followed else _stays,
+            serve=partial(_beside_another, way=_elsewhere, allowed=followed),
+            environment={"CORPUSFMT_STORE_RETRIES": "0"},
+        )
+        for command in (
+            ("verify", "{data}", "--manifest", "http://me:hunter2@{host}/m.json"),
+            ("validate", "{data}", "--baseline", "http://me:hunter2@{host}/r.json"),
+            ("validate", "{data}", "--config", "http://me:hunter2@{host}/s.toml"),
+            ("validate", "{data}", "--profile", "http://me:hunter2@{host}/p.toml"),
+            ("report", "render", "http://me:hunter2@{host}/r.json"),
+        )
+        for followed in (False, True)
+    ),
+    *(
         _attack(f"redirect-to-{name}", redirect(to), command, _ends)
         for name, to in {
             "file": "file:///etc/passwd",
@@ -610,10 +640,7 @@ _ATTACKS = [
             serve=partial(_beside_another, way=way, allowed=False),
             environment={"CORPUSFMT_STORE_RETRIES": "0", "HF_TOKEN": _SECRET, **_HUB},
         )
-        for name, way in {
-            "page": lambda other: partial(_without_last_page, leads_to=f"http://{other}"),
-            "redirect": _elsewhere,
-        }.items()
+        for name, way in _LEADING_ELSEWHERE.items()
         for command in ("validate", "verify", "stats", "describe")
     ),
     # The library that loads what is published: the data names a store.
@@ -671,6 +698,7 @@ _QUICK = {
     *("store-longer-than-said", "store-no-head", "store-no-parts", "store-redirect-validate", "store-redirect-verify"),
     *("store-redirect-followed", "store-redirect-to-file", "store-redirect-in-circles", "store-redirect-within"),
     *("store-redirect-of-a-file-in-a-folder", "store-status-500-validate", "store-status-403-validate"),
+    *("store-redirect-of-manifest", "store-redirect-of-manifest-followed", "store-redirect-of-render-followed"),
     *("store-hub-page-elsewhere-verify", "store-hub-without-last-page-verify"),
     *("store-no-server-validate", "store-s3-down-validate", "store-secret-whole-validate", "store-secret-broken-build"),
     *(

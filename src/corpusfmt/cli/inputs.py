@@ -174,7 +174,7 @@ def settings_of(config: str | None, inputs: Sequence[str] = ()) -> Config:
         return Config()
     name = os.path.relpath(found)
     mention(f"settings: {name}")
-    settings, unused = opens_no_more(load_config(found), name)
+    settings, unused = opens_no_more(load_config(name), name)
     for table in settings.rule:
         if table.is_over:
             warn(f"{name}: the entry for {', '.join(table.rules)} ended on {table.until}: remove it, or move `until`")
@@ -199,8 +199,9 @@ def paths_of(config: str | None, paths: Sequence[str]) -> list[str]:
 
     if paths:
         return list(paths)
-    found = find_config(()) if config is None else config
-    return list(load_config(found).paths if found not in {None, NO_SETTINGS} else ()) or ["."]
+    if config is None and (found := find_config(())) is not None:
+        config = os.path.relpath(found)
+    return list(load_config(config).paths if config not in {None, NO_SETTINGS} else ()) or ["."]
 
 
 def with_settings(settings: Config, given: Mapping[str, Any]) -> dict[str, Any]:

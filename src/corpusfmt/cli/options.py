@@ -15,6 +15,7 @@ from msgspec import Struct
 from corpusfmt.cli import completion
 from corpusfmt.cli.outcome import Show
 from corpusfmt.io.limits import Limits
+from corpusfmt.io.paths import FOLLOWS_NAMED
 from corpusfmt.options import BOUNDS, Named, Rows, options_of
 
 #: Options that are given, by name: those of a class in `corpusfmt.options.options_of`.
@@ -31,14 +32,25 @@ ConfigFile = Annotated[
         help="Settings in TOML, or none (default: corpusfmt.toml or [tool.corpusfmt] of pyproject.toml in this folder or above).",
     ),
 ]
+
+
+def _also_named(follow_links: bool) -> bool:
+    FOLLOWS_NAMED.set(follow_links)
+    return follow_links
+
+
 FollowLinks = Annotated[
     bool,
     typer.Option(
         "--follow-links",
+        callback=_also_named,
         help="Follow links that lead out of the input, and redirections of a web server to others.",
     ),
 ]
-FollowRedirects = Annotated[bool, typer.Option("--follow-links", help="Follow redirections of a web server to others.")]
+FollowRedirects = Annotated[
+    bool,
+    typer.Option("--follow-links", callback=_also_named, help="Follow redirections of a web server to others."),
+]
 FormatName = Annotated[
     str,
     typer.Option(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from corpusfmt.cli.commands import Group, PrintingCommand
 from corpusfmt.cli.console import write
-from corpusfmt.cli.options import Engine, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
+from corpusfmt.cli.options import Engine, FollowRedirects, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
 from corpusfmt.cli.outcome import FINDINGS, Show, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
 from corpusfmt.report.view import View
@@ -59,6 +59,7 @@ def merge(
 def render(
     run: Annotated[str, typer.Argument(metavar="RUN.jsonl", help="A report saved as json or jsonl.")],
     output_format: Annotated[str, typer.Option(help="Any output format of `corpusfmt validate`.")] = "full",
+    _follow_redirects: FollowRedirects = False,
 ) -> None:
     """Render a saved report in another output format."""
     from corpusfmt.report.saved import load
@@ -74,6 +75,7 @@ def compare(
     new: Annotated[str, typer.Argument(metavar="NEW.json", help="The later report.")],
     output_format: Annotated[str, typer.Option(help="text, json or markdown.")] = "text",
     fail_on_new: Annotated[bool, typer.Option("--fail-on-new", help="Exit 1 if any finding is new.")] = False,
+    _follow_redirects: FollowRedirects = False,
 ) -> None:
     """Show the new, gone and unchanged findings of two reports."""
     from corpusfmt.report.saved import load

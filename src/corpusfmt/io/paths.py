@@ -337,13 +337,17 @@ def local_path(url: str) -> str:
     return url.partition("://")[2] if url.startswith(_LOCAL_SCHEMES) else url
 
 
+#: Whether redirections of files that are options are followed to other servers.
+FOLLOWS_NAMED: ContextVar[bool] = ContextVar("follows_named", default=False)
+
+
 def open_named(path: str) -> BinaryIO:
     """Open a file that is an option rather than data; it may be a FIFO. Raises `OSError`, or `UsageError` for a store's."""
     refuse_replaced(local_path(path), is_remote=is_remote(path))
     if not is_remote(path):
         return open(local_path(path), "rb", buffering=0)
     with before_work(path):
-        return _open_remote(path)
+        return _open_remote(path, follow_links=FOLLOWS_NAMED.get())
 
 
 def _open_remote(url: str, *, follow_links: bool = False) -> BinaryIO:

@@ -55,9 +55,7 @@ async def _stay(_session: ClientSession, _context: object, params: TraceRequestR
     if target.origin() != params.url.origin():
         params.response.close()
         here, there = masked(str(params.url)), masked(str(target))
-        raise Elsewhere(
-            f"{here} redirects to {there}, which is elsewhere; name that address, or of data add --follow-links"
-        )
+        raise Elsewhere(f"{here} redirects to {there}, which is elsewhere; name that address, or add --follow-links")
 
 
 async def _note(_session: ClientSession, _context: object, params: TraceRequestRedirectParams) -> None:

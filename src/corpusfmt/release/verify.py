@@ -86,7 +86,7 @@ def verify(
     coverage = Coverage(sampled=quick)
     report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
     with within_limits(judge, "."), limited(limits.of_own_files):
-        found = _manifest(root, manifest, judge)
+        found = _manifest(root, manifest, judge, follow_redirects=follow_redirects)
         if found is not None:
             report.format, report.version = found.head.format or "release", found.head.version
             is_whole = _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
@@ -118,9 +118,9 @@ def _owner(
     return identity_of(identity, provider, trust_config)
 
 
-def _manifest(root: Entry, named: str | Path | None, judge: Judge) -> Manifest | None:
+def _manifest(root: Entry, named: str | Path | None, judge: Judge, *, follow_redirects: bool) -> Manifest | None:
     if named is not None:
-        elsewhere = entry_of(str(named))
+        elsewhere = entry_of(str(named), follow_links=follow_redirects and is_remote(str(named)))
         return read_manifest(elsewhere, judge, elsewhere.name)
     with before_work(root.url):
         entry = root.child(NAME)
