@@ -16,7 +16,7 @@ from support import FIXTURES, every, run_cli
 CASE = Path("croissant/1.1/invalid/value-and-source/input.json")
 ESCAPES = re.compile(rb"\x1b\[[0-9;]*m|\x1b\]8;;.*?\x1b\\")
 NEEDS_TERMINAL = pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
-PLAIN = {"NO_COLOR": "", "FORCE_COLOR": "", "TERM": "xterm-256color"}
+PLAIN = {"NO_COLOR": "", "FORCE_COLOR": "", "TERM": "xterm-256color", "COLUMNS": "400"}
 
 
 def on_terminal(*arguments: str, env: Mapping[str, str]) -> bytes:
@@ -46,9 +46,19 @@ def test_a_report_on_a_terminal_has_colours_and_links() -> None:
     link = "\x1b]8;;https://corpusfmt.github.io/latest/rules/CRO429/\x1b\\CRO429\x1b]8;;\x1b\\"
     first = f"\x1b[1minput.json:155:15:\x1b[0m\x1b[1;31m {link} error\x1b[0m value-and-source: recordSet"
     assert first in shown.decode()
-    assert "\n\x1b[2m  help: keep one of them\x1b[0m\n" in shown.decode()
+    assert "\n\x1b[2m   155 | \x1b[0m" in shown.decode()
+    assert "\n\x1b[1;36m  help:\x1b[0m keep one of them\n" in shown.decode()
     assert "\x1b[1;31mINVALID\x1b[0m: 1 error, 0 warnings." in shown.decode()
     assert ESCAPES.sub(b"", shown) == in_pipe("validate", str(CASE), env=PLAIN)
+
+
+@NEEDS_TERMINAL
+@pytest.mark.parametrize("width", [60, 100])
+def test_lines_are_broken_between_words_and_excerpts_are_not(width: int) -> None:
+    lines = ESCAPES.sub(b"", on_terminal("validate", str(CASE), env=PLAIN | {"COLUMNS": str(width)})).splitlines()
+    whole = in_pipe("validate", str(CASE), env=PLAIN)
+    assert b" ".join(b" ".join(lines).split()) == b" ".join(whole.split())
+    assert all(len(line) <= width or b" | " in line for line in lines)
 
 
 @NEEDS_TERMINAL

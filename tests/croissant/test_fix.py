@@ -721,3 +721,26 @@ def test_wrong_usage_says_what_is_right(options: tuple[str, ...], says: bytes, t
     done = run_cli("fix", written(tmp_path, BASE), *options)
     assert done.returncode == 2
     assert done.stderr.startswith(says)
+
+
+def test_the_description_in_a_corpus_is_repaired_with_it(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    shutil.copytree(FIXTURES / "dolma/1.0/valid/attributes-gz/input", corpus)
+    described = run_cli("describe", corpus, "-o", corpus / "croissant.json", "--name", "x")
+    assert described.returncode == 0, described.stderr
+    good = (corpus / "croissant.json").read_bytes()
+    (corpus / "croissant.json").write_bytes(
+        good.replace(b'"http://mlcommons.org/croissant/1.1"', b'"https://mlcommons.org/croissant/1.1"')
+    )
+    assert b" 1 fixable: `corpusfmt fix corpus`." in run_cli("validate", "corpus", cwd=tmp_path).stdout
+    assert b"+++ b/corpus/croissant.json\n" in run_cli("fix", "corpus", "--diff", cwd=tmp_path).stdout
+    assert run_cli("fix", "corpus", cwd=tmp_path).returncode == 0
+    assert (corpus / "croissant.json").read_bytes() == good
+
+
+def test_a_description_on_one_line_has_a_diff_of_its_values(tmp_path: Path) -> None:
+    text = (FIXTURES / "croissant/1.0/invalid/container-dangling/input.json").read_text("utf-8")
+    (tmp_path / "a.json").write_text(json.dumps(json.loads(text)))
+    diff = run_cli("fix", "a.json", "--diff", "--unsafe", cwd=tmp_path).stdout.decode().splitlines()
+    assert [line for line in diff if line[0] in "+-"][2:] == ['-"@id": "al.zip"},', '+"@id": "all.zip"},']
+    assert len(diff) == 11

@@ -61,7 +61,7 @@ _UNSEEN = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\
 _UNSEEN_AND_LINES = re.compile(f"{_UNSEEN.pattern}|\n")
 _VERDICT = re.compile(r"VALID|INVALID|INCOMPLETE|NO ERRORS")
 _ANNOTATION = re.compile(
-    r"::(error|warning) file=[^:,]+(,line=\d+)?,title=[A-Z]{3}\d{3} [\w-]+::.*|::notice title=[a-z ]+::.*"
+    r"::(error|warning|notice) file=[^:,]+(,line=\d+)?,title=[A-Z]{3}\d{3} [\w-]+::.*|::notice title=[a-z ]+::.*"
 )
 
 CONTEXT = json.loads((REPOSITORY / "schemas/croissant/1.0/context.jsonld").read_text("utf-8"))["@context"]
@@ -282,10 +282,10 @@ PROMISES: dict[str, Callable[[Outcome], None]] = {
     "html": _html,
 }
 DATA: dict[str, tuple[Callable[[Path], None], tuple[str, ...]]] = {
-    "dolma": (_dolma, ("--max-findings", "100000", ".")),
-    "croissant": (_croissant, ("--format", "croissant", "--max-findings", "100000", *_descriptions())),
-    "oscar": (_oscar, ("--format", "oscar-1.0", "--max-findings", "100000", ".")),
-    "names": (_dolma, ("--format", "dolma", "--max-findings", "100000", "--", *(f"{name}.jsonl" for name in NAMES))),
+    "dolma": (_dolma, ("-v", ".")),
+    "croissant": (_croissant, ("--format", "croissant", "-v", *_descriptions())),
+    "oscar": (_oscar, ("--format", "oscar-1.0", "-v", ".")),
+    "names": (_dolma, ("--format", "dolma", "-v", "--", *(f"{name}.jsonl" for name in NAMES))),
 }
 
 

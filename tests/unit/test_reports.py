@@ -56,12 +56,14 @@ def a_report() -> Report:
 
 FULL = r"""
 "ä \ud800<&>\x01.gz": GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
+
 af/af.txt.gz:1:3: OSC305 warning short-sentence: line of 1 | characters
   help: drop it
+
 af/af.txt.gz:2:3: OSC305 warning short-sentence: line of 2 | characters
   help: drop it
-OSC305 … 3 more in af/af.txt.gz
 
+… 3 more findings are not shown (OSC305): --max-per-rule keeps more
           7 GEN101 error compressed-stream-corrupt
           5 OSC305 warning short-sentence
   not checked: croissant.json: record set `r` (nested keys are not read)
@@ -129,7 +131,6 @@ def test_concise_is_full_without_hints_and_counts() -> None:
     concise = corpusfmt.render(a_report(), "concise").split("\n")
     assert set(concise) < set(full)
     assert [line for line in full if line not in concise and not line.startswith("  help")] == [
-        "OSC305 … 3 more in af/af.txt.gz",
         "          7 GEN101 error compressed-stream-corrupt",
         "          5 OSC305 warning short-sentence",
         "  oscar 1.1 · 2 of 2 shards · 100 documents · 123.5 MB",
@@ -275,7 +276,7 @@ def test_text_is_limited_to_the_worst_and_the_rest_is_counted() -> None:
     report = many(("DOL1", Severity.WARNING, 300), ("DOL2", Severity.ERROR, 150), ("DOL3", Severity.INFO, 5))
     lines = corpusfmt.render(report, "concise").split("\n")
     assert [line.split(":")[0] for line in lines[:100]] == ["DOL2.jsonl"] * 100
-    assert lines[100].startswith("… 355 more findings are not shown (DOL1, DOL2, DOL3): raise --max-findings")
+    assert lines[100].startswith("… 355 more findings are not shown (DOL1, DOL2, DOL3): -v shows more")
     assert lines[101].startswith("INVALID: 150 errors, 300 warnings")
     assert "DOL3.jsonl" not in corpusfmt.render(report, "full", max_findings=1000)
     assert "DOL3.jsonl:5: DOL3 info" in corpusfmt.render(report, "full", max_findings=1000, show_info=True)
@@ -323,12 +324,13 @@ def test_findings_about_whole_files_name_each_of_them() -> None:
 
 def test_other_messages_of_a_rule_are_not_taken_for_the_same() -> None:
     report = repeated("row {}", 12, 2)
-    assert corpusfmt.render(report, "full").split("\n")[:3] == [
+    assert corpusfmt.render(report, "full").split("\n")[:4] == [
         "0.jsonl:1: JSL301 error x: row 1 (in 2 files, first here)",
         "  help: h",
+        "",
         "0.jsonl:2: JSL301 error x: row 2 (in 2 files, first here)",
     ]
-    assert "JSL301 … 4 more in 0.jsonl and 1 more file" in corpusfmt.render(report, "full")
+    assert "… 4 more findings are not shown (JSL301): --max-per-rule keeps more" in corpusfmt.render(report, "full")
 
 
 @pytest.mark.parametrize("node", ['distribution "{}"', "distribution[{}]", 'recordSet "r" › field "r/{}" › source'])

@@ -203,7 +203,7 @@ def _keep(context: Any, _: Any, path: str | None) -> None:
 
 def _options_everywhere(*, hidden: bool = False) -> list[TyperOption]:
     quiet = "Print results and errors only; of a report, only findings, and nothing if it is valid."
-    verbose = "Also say on standard error what was used, and what took how long."
+    verbose = "Show all findings, of any severity; say on standard error what was used, and what took how long."
     return [
         _option("quiet", "-q", "--quiet", help=quiet, is_flag=True, callback=louder, hidden=hidden),
         _option("verbose", "-v", "--verbose", help=verbose, is_flag=True, callback=louder, hidden=hidden),

@@ -18,6 +18,10 @@ def say(line: str) -> None:
         print(plain(line))
 
 
+# No line is broken into shorter ones.
+_NARROW = 40
+
+
 class Loudness(IntEnum):
     """How much is said besides results and errors."""
 
@@ -100,6 +104,32 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
             for line in lines:
                 print(line)
         sys.stdout.flush()
+
+
+def wrapped(lines: Iterable[str]) -> Iterable[str]:
+    """Yield lines that are broken between words where they would not fit into the terminal, if there is one."""
+    if not sys.stdout.isatty():
+        return lines
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    width = max(get_terminal_size().columns, _NARROW)
+    return (
+        part
+        for line in lines
+        for part in (
+            wrap(
+                line,
+                width,
+                subsequent_indent="    ",
+                break_long_words=False,
+                break_on_hyphens=False,
+                drop_whitespace=True,
+            )
+            if len(line) > width and " | " not in line[:_NARROW]
+            else [line]
+        )
+    )
 
 
 class Colour(StrEnum):

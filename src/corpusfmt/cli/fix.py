@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from difflib import unified_diff
@@ -84,6 +85,8 @@ def _counted(codes: Counter[str]) -> str:
 
 # A hunk for each change is worth its time where there are few lines to compare.
 _MOST_LINES = 20_000
+# As in descriptions that a program wrote on one line.
+_LONG_LINE = 1_000
 
 
 def differences(change: Change, path: str, to: str) -> Iterator[str]:
@@ -106,12 +109,14 @@ def _renaming(path: str, to: str) -> Iterator[str]:
 
 
 def _difference(change: Change, path: str) -> Iterator[str]:
-    """Yield a unified diff, as `git apply` takes it but for what cannot be seen."""
+    """Yield a unified diff, as `git apply` takes it but for what cannot be seen. A line too long to read is one for each value."""
     if change.after is None and not change.before:
         yield f"diff --git a/{plain(path)} b/{plain(path)}"
         yield "deleted file mode 100644"
         return
     before, after = _lines(change.before), _lines(change.after)
+    if any(len(line) > _LONG_LINE for line in before):
+        before, after = _values(before), _values(after)
     old, new = (
         "/dev/null" if each is None else f"{side}/{path}" for side, each in (("a", change.before), ("b", change.after))
     )
@@ -130,3 +135,9 @@ def _difference(change: Change, path: str) -> Iterator[str]:
 def _lines(data: bytes | None) -> list[str]:
     text = (data or b"").decode("utf-8", "backslashreplace")
     return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
+
+
+def _values(lines: list[str]) -> list[str]:
+    return [
+        f"{value.rstrip()}\n" for line in lines for value in re.split(r"(?<=[,{[])(?=[^,{[])", line) if value.strip()
+    ]

@@ -53,11 +53,13 @@ def command(root: Root = Path()) -> None:
 
 def _tools(root: str) -> list[Any]:
     from corpusfmt.cli.catalogue import explained
+    from corpusfmt.cli.excerpt import excerpts
     from corpusfmt.cli.fix import differences
     from corpusfmt.description import describe as described
     from corpusfmt.engine.fix import fix as fixed
     from corpusfmt.engine.validate import validate as validated
-    from corpusfmt.report import render
+    from corpusfmt.report.text import full
+    from corpusfmt.report.view import View
 
     def inside(path: str) -> str:
         """Return a path. Raises `UsageError` unless it leads into the folder."""
@@ -71,7 +73,10 @@ def _tools(root: str) -> list[Any]:
         Returns findings with path, line, rule and repair, and a verdict: VALID, INVALID, or INCOMPLETE where something could
         not be read. `data` also checks the files that a description describes. Profiles: standard, strict, hub, neurips-2026.
         """
-        return render(validated(inside(path), format=format_name, profile=profile, data=data), "full")
+        report = validated(inside(path), format=format_name, profile=profile, data=data)
+        report.arguments["paths"] = [path]
+        view = View(excerpt=excerpts([path], follow_links=False))
+        return "".join(f"{line}\n" for line in full(report, view))
 
     def explain(rule: str) -> list[Json]:
         """Explain rules by code (like CRO206), the beginning of codes, or slug: reason, example and fix."""

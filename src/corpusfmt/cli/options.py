@@ -13,7 +13,6 @@ import typer
 from msgspec import Struct
 
 from corpusfmt.cli import completion
-from corpusfmt.cli.outcome import Show
 from corpusfmt.io.limits import Limits
 from corpusfmt.io.paths import FOLLOWS_NAMED
 from corpusfmt.options import BOUNDS, Named, Rows, options_of
@@ -114,10 +113,6 @@ OutputFormat = Annotated[
         show_default=False,
     ),
 ]
-MaxFindings = Annotated[
-    int, typer.Option(min=0, help="Most findings to show as text and annotations, worst first; the rest are counted.")
-]
-ShowOption = Annotated[Show, typer.Option("--show", help="Least severity to show as text and annotations.")]
 ShardOfReport = Annotated[
     str | None,
     typer.Option(

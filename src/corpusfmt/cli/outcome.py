@@ -12,7 +12,6 @@ import threading
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
 from msgspec.structs import replace
@@ -26,6 +25,7 @@ from corpusfmt.cli.console import (
     links_are_shown,
     summarise,
     warn,
+    wrapped,
     write,
 )
 from corpusfmt.io.limits import LimitReached
@@ -35,6 +35,7 @@ from corpusfmt.model import (
     BadInput,
     Finding,
     Incomplete,
+    Location,
     Report,
     Severity,
     UsageError,
@@ -50,15 +51,9 @@ from corpusfmt.wording import clipped, clipped_message, masked, plural
 FINDINGS, USAGE, UNFINISHED, INTERRUPTED, TERMINATED = 1, 2, 3, 130, 143
 _AGAIN_SECONDS = 0.05
 
+Excerpts = Callable[[Location], Iterable[str]]
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class Show(StrEnum):
-    """The least severity that is shown."""
-
-    WARNING = "warning"
-    INFO = "info"
 
 
 def resumable(command: Callable[P, T]) -> Callable[P, T]:
@@ -207,12 +202,20 @@ def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = Fal
     return FINDINGS if failing[fail_on] else 0
 
 
-def write_reports(report: Report, output_format: str, destinations: Sequence[str], view: View = DEFAULT_VIEW) -> None:
-    """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too."""
+def write_reports(
+    report: Report, output_format: str, destinations: Sequence[str], excerpt: Excerpts | None = None
+) -> None:
+    """Print a report on standard output and write each `FORMAT=PATH`; `-` is standard output, too.
+
+    `excerpt` yields what to print of the input at a place. Details (`-v`) are all kept findings, whatever their severity.
+    """
     from corpusfmt.report import FOR_TERMINALS, renderer
 
+    view = View(sys.maxsize, info=True) if is_verbose() else DEFAULT_VIEW
+    view = replace(view, excerpt=excerpt or view.excerpt)
+
     def printed() -> Iterable[str]:
-        lines = renderer(output_format)(report, replace(view, terse=is_quiet()))
+        lines = wrapped(renderer(output_format)(report, replace(view, terse=is_quiet())))
         if not (colours_are_shown() or links_are_shown()):
             return lines
         from corpusfmt.report.text import coloured, with_links

@@ -9,10 +9,9 @@ from msgspec.structs import replace
 
 from corpusfmt.cli.commands import Group, PrintingCommand
 from corpusfmt.cli.console import write
-from corpusfmt.cli.options import Engine, FollowRedirects, Jobs, MaxFindings, OutputFormat, Reports, ShowOption
-from corpusfmt.cli.outcome import FINDINGS, Show, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.options import Engine, FollowRedirects, Jobs, OutputFormat, Reports
+from corpusfmt.cli.outcome import FINDINGS, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
-from corpusfmt.report.view import View
 
 PartFiles = Annotated[
     list[str], typer.Argument(metavar="PART...", help="The parts of one run, in any order.", show_default=False)
@@ -39,8 +38,6 @@ def merge(
     engine: Engine = None,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006
-    max_findings: MaxFindings = 100,
-    show: ShowOption = Show.WARNING,
 ) -> None:
     """Join the parts that `corpusfmt validate --shard` wrote into the report of one run, with its exit status."""
     from corpusfmt.engine.parts import CHECKS, parts_at
@@ -50,7 +47,7 @@ def merge(
     asked = replace(found.asked, paths=paths or found.asked.paths, jobs=jobs, engine=engine)
     whole = checked(asked, found)
     whole.started = found.started
-    write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
+    write_reports(whole, output_format, report)
     raise SystemExit(exit_status(whole, asked.fail_on, require_complete=asked.require_complete))
 
 

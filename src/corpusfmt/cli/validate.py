@@ -11,12 +11,11 @@ from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, is_verbose, summarise
 from corpusfmt.cli.inputs import limits_of, paths_of, settings_name, settings_of, with_settings
-from corpusfmt.cli.outcome import UNFINISHED, Show, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.outcome import UNFINISHED, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.engine.sharing import WHOLE, Asked, Whole
 from corpusfmt.model import Coverage, Report, Tally, UsageError
 from corpusfmt.options import made, maps_of
-from corpusfmt.report.view import View
 from corpusfmt.rules import STOPPED
 from corpusfmt.wording import plural
 
@@ -47,11 +46,10 @@ def command(
     config: options.ConfigFile = None,
     cache: options.CacheOption = None,
     report: options.Reports = [],  # noqa: B006 - typer needs a value
-    max_findings: options.MaxFindings = 100,
-    show: options.ShowOption = Show.WARNING,
     shard: options.ShardOfReport = None,
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
+    from corpusfmt.cli.excerpt import excerpts
     from corpusfmt.io.paths import FOLLOWS_NAMED
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
@@ -85,7 +83,7 @@ def command(
         raise SystemExit(_write_part(asked, share, report, keeps))
     whole = checked(asked, keeps=keeps)
     _say_shards(whole)
-    write_reports(whole, output_format, report, View(max_findings, show is Show.INFO))
+    write_reports(whole, output_format, report, excerpts(asked.paths, follow_links=asked.follow_links))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
     raise SystemExit(exit_status(whole, asked.fail_on, require_complete=asked.require_complete))

@@ -26,8 +26,7 @@ _MOST_ROUNDS = 50
 _MOST_FINDINGS = 10_000
 # A larger file that is removed is not shown.
 _MOST_HELD_BYTES = 1 << 20
-# What lists the files of a corpus, in the order in which they are written again.
-_SEALS = ("croissant.json", "MANIFEST.json")
+_DESCRIPTION = "croissant.json"
 
 
 class Change(Struct, frozen=True):
@@ -83,7 +82,7 @@ def fix(path: str | Path | Entry, asked: Fixing) -> Fixed:
 
 
 def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
-    """Fix what is at a path."""
+    """Fix what is at a path, and the description in a corpus."""
     entry = path if isinstance(path, Entry) else entry_of(str(path), follow_links=asked.follow_links)
     if entry.is_remote:
         raise UsageError(f"{entry.shown} is remote: copy it, and fix the copy")
@@ -103,8 +102,15 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         options = replace(options, version=version or plan.version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter(), Counter())
         mends = []
-        for shard in plan.shards if fmt.offers_edits else ():
-            mended = _mended(fmt, shard, options, fixed, unsafe=asked.unsafe)
+        shards = [(fmt, shard) for shard in plan.shards if fmt.offers_edits]
+        beside = None if fmt.descriptions or entry.kind != "directory" else entry.child(_DESCRIPTION)
+        if beside is not None and beside.kind == "file":
+            croissant, _ = named_format("croissant")
+            shards += ((croissant, shard) for shard in croissant.plan(entry, replace(options, version="")).shards)
+        for owner, shard in shards:
+            mended = _mended(
+                owner, shard, options if owner is fmt else replace(options, version=""), fixed, unsafe=asked.unsafe
+            )
             for role, changed in mended.files.items():
                 if isinstance(changed, Changed) and changed is not shard.files[role]:
                     mends.append(Mend(shard.files[role], changed.content))
@@ -115,8 +121,12 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         before = None if mend.is_new or mend.to or mend.pieces else _content(mend.entry) if is_held else b""
         path = mend.entry.path.removesuffix(mend.entry.name) + mend.to if mend.to else ""
         fixed.changes.append(Change(mend.entry.path, before, mend.content, path, mend.note))
-    if fmt.mends is not None and mends and entry.kind == "directory":
-        fixed.sealed = [name for name in _SEALS if (seal := entry.child(name)) is not None and seal.kind == "file"]
+    if entry.kind == "directory":
+        fixed.sealed = [
+            name
+            for name in (_DESCRIPTION, "MANIFEST.json")
+            if any(mend.entry.path != name for mend in mends) and (seal := entry.child(name)) and seal.kind == "file"
+        ]
     if asked.write:
         for mend in mends:
             _apply(mend)

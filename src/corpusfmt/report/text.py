@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import groupby
 
-from corpusfmt.model import Coverage, Location, Report, Severity, Verdict
+from corpusfmt.model import Coverage, Finding, Location, Report, Severity, Verdict
 from corpusfmt.report.view import (
     DEFAULT_VIEW,
     Entry,
@@ -33,24 +34,15 @@ def full(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     """Yield the worst findings with hints, omissions, counts, notes, coverage and the verdict."""
     entries = folded(view.wanted(report.findings))
     shown = view.of(entries)
-    by_rule: dict[str, list[Entry]] = {}
     for entry in shown:
-        by_rule.setdefault(entry.code, []).append(entry)
-    for code, alike in by_rule.items():
-        seen = Counter[str]()
-        for entry in alike:
-            yield entry_line(entry)
-            if entry.first.hint:
-                yield f"  help: {plain(entry.first.hint)}"
-            seen.update(entry.by_path)
-        left = {path: more for path, count in seen.items() if (more := _count(report, code, path) - count) > 0}
-        if left:
-            files = f" and {len(left) - 1:,} more {'files' if len(left) > 2 else 'file'}" if len(left) > 1 else ""
-            yield f"{leading(code)} … {sum(left.values()):,} more in {plain(next(iter(left)))}{files}"
-    yield from _not_shown(report, entries, shown)
-    if shown and not view.terse:
+        yield entry_line(entry)
+        yield from view.excerpt(entry.first.location)
+        if entry.first.hint:
+            yield f"  help: {plain(entry.first.hint)}"
         yield ""
-    yield from _footer(report, view)
+    yield from _not_shown(report, shown)
+    is_cut = sum(entry.count for entry in shown) < sum(report.counts[severity] for severity in view.severities)
+    yield from _footer(report, view, with_rules=is_cut)
 
 
 def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
@@ -58,7 +50,7 @@ def concise(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
     entries = folded(view.wanted(report.findings))
     shown = view.of(entries)
     yield from map(entry_line, shown)
-    yield from _not_shown(report, entries, shown)
+    yield from _not_shown(report, shown)
     if not view.terse:
         yield from _notes(report, view)
     yield from _verdict(report, view)
@@ -81,13 +73,14 @@ def grouped(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
             yield f"  {_count(report, code, path):>9,}  {plain(f'{what.location}  {what.message}' if what else path)}"
     if totals and not view.terse:
         yield ""
-    yield from _footer(report, view)
+    yield from _footer(report, view, with_rules=True)
 
 
 def entry_line(entry: Entry) -> str:
     """Return findings of one cause as one line, without their hint."""
     first = entry.first
-    return stated(first.location, f"{first.code} {first.severity} {first.slug}: {first.message}{entry.times}")
+    mark = " [*]" if is_fixable(first) else ""
+    return stated(first.location, f"{first.code} {first.severity} {first.slug}{mark}: {first.message}{entry.times}")
 
 
 def stated(at: Location, what: str) -> str:
@@ -104,22 +97,35 @@ def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Ca
     """Return the last line of a report; `named` escapes names and `quoted` commands for the medium."""
     errors, warnings = report.counts[Severity.ERROR], report.counts[Severity.WARNING]
     counts = f"{plural(errors, 'error')}, {plural(warnings, 'warning')}"
+    fixable = _fixable(report, quoted)
     unreported = [f"{gaps:,} not checked"] if (gaps := report.coverage.gaps.total()) else []
     unreported += (f"{n:,} {named(why)}" for why, n in _reasons(report).items())
     if unreported:
         counts += f"; {', '.join(unreported)}"
     if report.verdict is Verdict.VALID:
-        return f"VALID: {counts}"
+        return f"VALID: {counts}{fixable and f'.{fixable}'}"
     codes = [code for (code, severity, _) in report.tally.counts if severity is Severity.ERROR]
-    explain = f" Explain one with {quoted(f'corpusfmt rule {min(codes)}')}." if codes else ""
+    explain = fixable + (f" Explain one with {quoted(f'corpusfmt rule {min(codes)}')}." if codes else "")
     if report.verdict is Verdict.INVALID:
         return f"INVALID: {counts}.{explain}"
     seen = f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} shards seen"
     if report.coverage.sampled and not errors:
         if "documents" in report.results.get("sample", {}):
             seen = f"{plural(report.coverage.documents, 'document')} in {seen}"
-        return f"NO ERRORS IN A SAMPLE: {seen}, {counts}."
+        return f"NO ERRORS IN A SAMPLE: {seen}, {counts}.{fixable}"
     return f"INCOMPLETE: {seen}, {counts}.{explain}"
+
+
+def is_fixable(finding: Finding) -> bool:
+    """Return whether `corpusfmt fix` repairs a finding without being told that a review follows."""
+    return finding.fix is not None and finding.fix.safe
+
+
+def _fixable(report: Report, quoted: Callable[[str], str]) -> str:
+    count = sum(finding.count for finding in report.findings if is_fixable(finding))
+    paths = report.arguments.get("paths", [])
+    path = shlex.quote(paths[0]) if len(paths) == 1 else "PATH"
+    return f" {count:,} fixable: {quoted(f'corpusfmt fix {path}')}." if count else ""
 
 
 def _reasons(report: Report) -> dict[str, int]:
@@ -168,13 +174,13 @@ def _count(report: Report, code: str, path: str) -> int:
     return sum(report.tally.counts[code, severity, path] for severity in Severity)
 
 
-def _not_shown(report: Report, entries: list[Entry], shown: list[Entry]) -> Iterator[str]:
-    if len(shown) < len(entries):
-        left = left_out(report, shown)
-        yield (
-            f"… {sum(left.values()):,} more findings are not shown ({plain(', '.join(left))}): raise --max-findings "
-            "or write all kept findings with --report json=FILE"
-        )
+def _not_shown(report: Report, shown: list[Entry]) -> Iterator[str]:
+    if left := left_out(report, shown):
+        more = sum(left.values())
+        are = "are" if more > 1 else "is"
+        is_kept = sum(entry.count for entry in shown) < sum(finding.count for finding in report.findings)
+        how = "-v shows more" if is_kept else "--max-per-rule keeps more"
+        yield f"… {plural(more, 'more finding')} {are} not shown ({plain(', '.join(left))}): {how}"
 
 
 def _notes(report: Report, view: View) -> Iterator[str]:
@@ -190,12 +196,12 @@ def _verdict(report: Report, view: View) -> Iterator[str]:
         yield verdict_line(report)
 
 
-def _footer(report: Report, view: View) -> Iterator[str]:
+def _footer(report: Report, view: View, *, with_rules: bool) -> Iterator[str]:
     if view.terse:
         yield from _verdict(report, view)
         return
     named = slugs(report)
-    for code, counts in report.by_severity.items():
+    for code, counts in report.by_severity.items() if with_rules else ():
         for severity, count in counts.items():
             yield plain(f"  {count:>9,} {code} {severity} {named.get(code, '')}".rstrip())
     yield from _notes(report, view)
@@ -206,7 +212,7 @@ def _footer(report: Report, view: View) -> Iterator[str]:
     yield from _verdict(report, view)
 
 
-_RESET, _BOLD, _DIM = "\x1b[0m", "\x1b[1m", "\x1b[2m"
+_RESET, _BOLD, _DIM, _CYAN = "\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[1;36m"
 _RED, _GREEN, _YELLOW, _BLUE = (f"\x1b[1;{number}m" for number in (31, 32, 33, 34))
 _OF_SEVERITY = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: _BLUE}
 # No path at the start of a line can be mistaken for one of these.
@@ -214,7 +220,10 @@ _OF_VERDICT = {"VALID": _GREEN, "INVALID": _RED, "INCOMPLETE": _YELLOW, "NO ERRO
 _VERDICT = re.compile(rf"^(?:{'|'.join(_OF_VERDICT)})(?=:)")
 # A finding, or the number of those of a rule.
 _STATED = re.compile(rf"^(?P<before>.*?)(?P<what> [A-Z]{{3,4}}[0-9]{{3}} (?P<severity>{'|'.join(Severity)}))(?= )")
-_HELP = "  help: "
+_HELP = "  help:"
+_CODE = re.compile("`[^`]+`")
+# A line of an excerpt: its number, or a caret.
+_EXCERPT = re.compile(r"^ *[0-9,]* \| ")
 
 
 def with_links(lines: Iterable[str], codes: Collection[str]) -> Iterator[str]:
@@ -233,13 +242,20 @@ def coloured(lines: Iterable[str]) -> Iterator[str]:
     """Yield the lines of a report with places, severities, hints and the verdict in colours."""
     for line in lines:
         if line.startswith(_HELP):
-            yield f"{_DIM}{line}{_RESET}"
+            yield f"{_CYAN}{_HELP}{_RESET}{_CODE.sub(_in_bold, line.removeprefix(_HELP))}"
+        elif gutter := _EXCERPT.match(line):
+            rest = line[gutter.end() :]
+            yield f"{_DIM}{gutter[0]}{_RESET}" + (f"{_RED}{rest}{_RESET}" if rest.lstrip().startswith("^") else rest)
         elif stated := _STATED.match(line):
             before = stated["before"]
             place = f"{_BOLD}{before}{_RESET}" if before.endswith(":") else before
-            yield f"{place}{_OF_SEVERITY[Severity(stated['severity'])]}{stated['what']}{_RESET}{line[stated.end() :]}"
+            yield f"{place}{_OF_SEVERITY[Severity(stated['severity'])]}{stated['what']}{_RESET}{_CODE.sub(_in_bold, line[stated.end() :])}"
         else:
             yield _VERDICT.sub(lambda found: f"{_OF_VERDICT[found[0]]}{found[0]}{_RESET}", line)
+
+
+def _in_bold(code: re.Match[str]) -> str:
+    return f"{_BOLD}{code[0]}{_RESET}"
 
 
 def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
@@ -263,7 +279,7 @@ def markdown(report: Report, view: View = DEFAULT_VIEW) -> Iterator[str]:
         for rule in worst_rules_first(by_severity):
             for severity, count in by_severity[rule].items():
                 first = next((each for each in report.findings if (each.code, each.severity) == (rule, severity)), None)
-                name = f"{rule} {first.slug}" if first else rule
+                name = f"{rule} {first.slug}{' [*]' if is_fixable(first) else ''}" if first else rule
                 where, what = (marked(str(first.location)), marked(first.message)) if first else ("", "")
                 yield f"| {marked(name)} | {severity} | {count:,} | {where} | {what} |"
     listed = notes(report)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from msgspec import Struct
 
 from corpusfmt.io.paths import is_url
-from corpusfmt.model import Finding, Report, Rule, Severity, alike
+from corpusfmt.model import Finding, Location, Report, Rule, Severity, alike
 from corpusfmt.wording import clipped, plain
 
 SEVERITIES = tuple(Severity)
@@ -54,28 +54,34 @@ def folded(findings: Iterable[Finding], *, by_file: bool = False) -> list[Entry]
 class View(Struct, frozen=True):
     """What text and annotations show: at most `max_findings` findings or entries, and severity info only if `info`.
 
-    A `terse` text has no counts and notes, and no verdict that is valid.
+    A `terse` text has no counts and notes, and no verdict that is valid. `excerpt` yields the lines to show of the input.
     """
 
     max_findings: int = 100
     info: bool = False
     terse: bool = False
+    excerpt: Callable[[Location], Iterable[str]] = lambda _: ()
+
+    @property
+    def severities(self) -> Sequence[Severity]:
+        """The severities to show."""
+        return [severity for severity in Severity if self.info or severity is not Severity.INFO]
 
     def of(self, entries: Iterable[Entry]) -> list[Entry]:
-        """Return the entries to show, errors first."""
+        """Return the entries to show, errors first, then by file and line."""
         by_first = {id(each.first): each for each in entries}
         return [by_first[id(each)] for each in worst_first([each.first for each in entries], self.max_findings)]
 
     def wanted(self, findings: Iterable[Finding]) -> list[Finding]:
         """Return the findings of the severities to show."""
-        return [each for each in findings if self.info or each.severity is not Severity.INFO]
+        return [each for each in findings if each.severity in self.severities]
 
 
 DEFAULT_VIEW = View()
 
 
 def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
-    """Return at most `limit` findings, errors first, otherwise in their order.
+    """Return at most `limit` findings, errors first, then by file and line.
 
     Within a severity, one finding of every rule is chosen first, then one of every rule and file, then the rest: a
     frequent rule does not crowd out the others.
@@ -90,7 +96,12 @@ def worst_first(findings: Sequence[Finding], limit: int) -> list[Finding]:
         of_file[severity, code, path] += 1
         ranked.append((rank, number))
     chosen = sorted(number for _, number in sorted(ranked)[:limit])
-    return sorted((findings[number] for number in chosen), key=lambda each: SEVERITIES.index(each.severity))
+    return sorted((findings[number] for number in chosen), key=_severity_and_place)
+
+
+def _severity_and_place(finding: Finding) -> tuple[int, str, int, int]:
+    at = finding.location
+    return SEVERITIES.index(finding.severity), at.path, at.line or 0, at.column or 0
 
 
 def left_out(report: Report, shown: Iterable[Finding | Entry]) -> dict[str, int]:
