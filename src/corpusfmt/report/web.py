@@ -12,7 +12,7 @@ from inspect import cleandoc
 
 from corpusfmt.model import Finding, Report, Rule, Severity
 from corpusfmt.page import bar, document
-from corpusfmt.report.text import checked_line, coverage_line, verdict_line
+from corpusfmt.report.text import checked_line, coverage_line, is_fixable, verdict_line
 from corpusfmt.report.view import (
     DEFAULT_VIEW,
     SEVERITIES,
@@ -239,5 +239,5 @@ def _findings(findings: Sequence[Entry]) -> Iterator[str]:
 
 def _row(entry: Entry) -> tuple[str, int, str, str, str]:
     first = entry.first
-    hint = first.hint and f"help: {first.hint}"
+    hint = first.hint and f"help: {first.hint}{' [*]' if is_fixable(first) else ''}"
     return str(first.severity), entry.count, str(first.location), f"{first.message}{entry.times}", hint
