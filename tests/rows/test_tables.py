@@ -17,7 +17,7 @@ from support import run_cli
 import corpusfmt
 from corpusfmt.formats import detect
 from corpusfmt.io.paths import entry_of
-from corpusfmt.model import UsageError
+from corpusfmt.model import BadInput, UsageError
 
 Json = dict[str, Any]
 TALK = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
@@ -206,3 +206,62 @@ def test_a_text_in_an_object_that_a_table_lacks_is_a_finding(name: str, tmp_path
     pq.write_table(pa.Table.from_pylist([{"doc": {"n": 1, "text": None}}]), tmp_path / "a.parquet")
     assert corpusfmt.validate(tmp_path, text_field=name).by_rule == {WITHOUT[name]: 1}
     assert corpusfmt.validate(tmp_path, text_field="/doc/text").by_rule == {"PQT202": 1}
+
+
+NAME = "2023-06/0000/en_head.json.gz"
+MINED: Json = {"url": "https://page.example/", "date_download": "2023-02-04", "digest": "d", "language": "en"}
+MINED_ROWS: list[Json] = [{"raw_content": f"text {number}", **MINED} for number in range(3)]
+
+
+def redpajama_2(folder: Path, *, duplicates: tuple[int, ...] = (1,), minhash: bool = False) -> Path:
+    """Write three documents with quality signals and lists of duplicates, as they are published."""
+    write(folder / "x", MINED_ROWS)
+    for path, data in {
+        f"documents/{NAME}": MINED_ROWS,
+        "quality_signals/2023-06/0000/en_head.signals.json.gz": [
+            {"id": f"{NAME}/{number}", "quality_signals": {"n": [[0, 6, number], [6, 6, None]]}} for number in range(3)
+        ],
+    }.items():
+        (folder / path).parent.mkdir(parents=True)
+        (folder / path).write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in data).encode()))
+    (folder / "x").unlink()
+    tables: dict[str, Json] = {"duplicates": {"doc_id": [f"{NAME}/{number}" for number in duplicates]}}
+    if minhash:
+        tables["minhash"] = {"id": [f"{NAME}/{number}" for number in range(3)], "signature_sim0.7": [[b"x"]] * 3}
+    for name, columns in tables.items():
+        (folder / name / "2023-06/0000").mkdir(parents=True)
+        pq.write_table(pa.table(columns), folder / name / f"2023-06/0000/en_head.{name}.parquet")
+    return folder
+
+
+def test_files_beside_documents_become_their_metadata(tmp_path: Path) -> None:
+    source = redpajama_2(tmp_path / "in")
+    assert (corpusfmt.validate(source).verdict.value, corpusfmt.validate(source).findings) == ("valid", [])
+    found = list(corpusfmt.read(source))
+    assert [each.id for each in found] == [f"{NAME}/{number}" for number in range(3)]
+    assert [(each.metadata or {}).get("duplicate") for each in found] == [None, True, None]
+    assert [(each.metadata or {})["quality_signals"]["n"][0][2] for each in found] == [0, 1, 2]
+    corpusfmt.convert(source, tmp_path / "dolma", to="dolma")
+    assert corpusfmt.validate(tmp_path / "dolma").verdict.value == "valid"
+    corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
+    with gzip.open(tmp_path / "back/data" / NAME.replace(".json.gz", ".jsonl.gz")) as file:
+        rows = [json.loads(line) for line in file]
+    assert [row.pop("quality_signals")["n"][1] for row in rows] == [[6, 6, None]] * 3
+    assert [row for row in rows if row.pop("duplicate", None) in (None, True)] == MINED_ROWS
+
+
+def test_files_beside_documents_that_do_not_match(tmp_path: Path) -> None:
+    source = redpajama_2(tmp_path / "in", duplicates=(1, 3), minhash=True)
+    (found,) = corpusfmt.validate(source).findings
+    assert (found.code, found.location.line) == ("JSL107", 2)
+    assert found.message == f"the row is of `{NAME}/3`, expected `{NAME}/NUMBER`"
+    with pytest.raises(BadInput, match="would be lost: files `minhash`"):
+        corpusfmt.convert(source, tmp_path / "out", to="dolma")
+    signals = source / "quality_signals/2023-06/0000/en_head.signals.json.gz"
+    signals.write_bytes(gzip.compress(gzip.decompress(signals.read_bytes()).partition(b"\n")[2]))
+    with pytest.raises(BadInput, match=f"the row is of `{NAME}/1`, expected `{NAME}/0`"):
+        corpusfmt.convert(source, tmp_path / "out", to="dolma", on_loss="allow")
+    table = source / "duplicates/2023-06/0000/en_head.duplicates.parquet"
+    table.write_bytes(table.read_bytes()[:-9])
+    assert {each.code for each in corpusfmt.validate(source).findings} == {"JSL107"}
+    assert "not readable as Parquet" in corpusfmt.validate(source).findings[0].message

@@ -75,15 +75,30 @@ class Fields(Struct, frozen=True, forbid_unknown_fields=True):
     source: str | None = None
 
 
+class Sidecar(Struct, frozen=True, forbid_unknown_fields=True):
+    """Files next to those of documents, with the names of their ids and of a value that becomes metadata.
+
+    Without a value, documents that they list are marked by true if it `marks` them.
+    """
+
+    path: str
+    id: str = "id"
+    value: str | None = None
+    marks: bool = False
+
+
 class Files(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     """The ends of paths, with `*` for any characters but `/`, and `{language}` for the language of the documents.
 
     If they are `needed`, rows in other files are of another corpus. `without_script` shortens languages like `deu_Latn`.
+    Files `beside` others, by role, have the same text for `*` in their paths as those of `documents`.
     """
 
     names: tuple[str, ...] = ()
     needed: bool = False
     without_script: bool = False
+    documents: str = ""
+    beside: dict[str, Sidecar] = {}
 
 
 class Value(Struct, frozen=True):
@@ -307,6 +322,25 @@ def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
     if has_fields or is_layout or not main_file(rows, lambda each: rows_have(each, text)):
         return "auto"
     return "jsonl"
+
+
+def rest_of(pattern: str, path: str) -> str | None:
+    """Return what stands in a path for the `*` of a pattern; None if it has another form."""
+    before, _, after = pattern.partition("*")
+    matches = path.startswith(before) and path.endswith(after) and len(path) > len(before) + len(after)
+    return path[len(before) : len(path) - len(after)] if pattern and matches else None
+
+
+def sidecars_below(entry: Entry, columns: ColumnProfile) -> dict[str, dict[str, Entry]]:
+    """Return the files beside those of documents, by what stands in the paths of both for `*`, and by role."""
+    found: dict[str, dict[str, Entry]] = {}
+    if entry.kind != "directory" or not columns.files.beside:
+        return found
+    for each in walk(entry):
+        for role, sidecar in columns.files.beside.items():
+            if each.kind == "file" and (rest := rest_of(sidecar.path, each.path)) is not None:
+                found.setdefault(rest, {})[role] = each
+    return found
 
 
 def refuse_fields(fmt: Format, reading: ReadOptions) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from corpusfmt.formats import Format, Reader
 from corpusfmt.formats.columns import columns_of_rows
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, files_of, rows_of
-from corpusfmt.formats.jsonl.layout import RECORDS, RULES, VERSION, detect, finish, plan
+from corpusfmt.formats.jsonl.beside import batches, check, left_unread, read
+from corpusfmt.formats.jsonl.layout import RULES, VERSION, detect, finish, plan
 from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.formats.rows.columned import restored
 from corpusfmt.formats.rows.format import SUMMARY
@@ -42,14 +43,16 @@ FORMAT = Format(
     rules=RULES,
     detect=detect,
     plan=plan,
-    check=RECORDS.check,
+    check=check,
     reads_only_its_files=True,
     documents_role=ROWS,
     finish=finish,
     facts=tuple[str, str | dict[str, dict[str, int]], FewKeys | None],
     reader=Reader(
-        RECORDS.read,
-        batches={EncodedRows: RECORDS.batches},
+        read,
+        batches={EncodedRows: batches},
+        left_unread=left_unread,
+        unread_rules={"JSL107": "files of no documents"},
         by_row=True,
         source_name="jsonl",
         names_fields=True,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from corpusfmt.formats import CheckOptions, Detection, Plan
-from corpusfmt.formats.columns import TEXTS, best_columns, columns_of_rows
+from msgspec.structs import replace
+
+from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
+from corpusfmt.formats.columns import TEXTS, ColumnProfile, best_columns, columns_of_rows, rest_of, sidecars_below
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import (
@@ -71,6 +73,20 @@ def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
 
 field_type_rule(RULES, "JSL303")
 table_rules(RULES, "JSL305", "JSL306")
+
+HINT_OF_SIDECARS = "download both files again"
+SIDECAR_DIFFERS = RULES.finding(
+    "JSL107",
+    "sidecar-differs",
+    """A file beside documents, such as their quality signals, is of others: rows, ids or a whole file do not match. A missing one
+    is a warning.
+
+    Why: what it says would be put on the wrong documents, or on none.
+    Example: `en_head.signals.json.gz` with two rows, `en_head.json.gz` with three.
+    Fix: download both files again.
+    """,
+    grades={"minor": Severity.WARNING},
+)
 
 TYPE_DIFFERS = RULES.finding(
     "JSL304",
@@ -144,8 +160,16 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     first = first_with_rows(_data(entry))
     main = _main(_data(entry), first) if first else None
     kinds = {csv_separator(main.name) != ""} if main else {False, True}
+    rows = first_rows(main) if main else []
+    if columns is None:
+        columns = columns_of_rows(rows, main.url) if main and rows else TEXTS["text"]
+    sidecars = sidecars_below(entry, columns)
     files = data_files(
-        entry, lambda each: _is_data(each, text) and (csv_separator(each.name) != "") in kinds, FILES.unread, judge
+        entry,
+        lambda each: _is_data(each, text) and (csv_separator(each.name) != "") in kinds,
+        FILES.unread,
+        judge,
+        [each for some in sidecars.values() for each in some.values()],
     )
     judge_names(files, judge)
     if options.reading.text_field is not None:
@@ -153,11 +177,34 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
-    rows = first_rows(main) if main else []
-    if columns is None:
-        columns = columns_of_rows(rows, main.url) if main and rows else TEXTS["text"]
     lacks = hint_of_text(rows) if columns.is_table else ""
-    return Plan(VERSION, column_shards(files, ROWS, columns), judge.tally, judge.coverage, columns.name, lacks)
+    shards = [*_with_sidecars(column_shards(files, ROWS, columns), sidecars, columns, judge)]
+    return Plan(VERSION, shards, judge.tally, judge.coverage, columns.name, lacks)
+
+
+def _with_sidecars(
+    shards: Iterable[Shard], sidecars: Mapping[str, dict[str, Entry]], columns: ColumnProfile, judge: Judge
+) -> Iterator[Shard]:
+    """Yield shards with the files beside theirs, and report those without the other."""
+    roles = {
+        role: sidecar
+        for role, sidecar in columns.files.beside.items()
+        if any(role in each for each in sidecars.values())
+    }
+    known = set()
+    for shard in shards:
+        rest = rest_of(columns.files.documents, shard.name)
+        beside = sidecars.get(rest or "", {})
+        known.add(rest)
+        yield replace(shard, files={**shard.files, **beside})
+        for role, sidecar in roles.items() if rest and columns.knows(shard.name) else ():
+            if role not in beside:
+                message = f"no `{sidecar.path.replace('*', rest or '')}`, as other files have"
+                judge.report(SIDECAR_DIFFERS, Problem(message, Location(shard.name), HINT_OF_SIDECARS, minor=True))
+    for rest, beside in sidecars.items():
+        for each in beside.values() if rest not in known else ():
+            message = f"its documents `{columns.files.documents.replace('*', rest)}` are not there"
+            judge.report(SIDECAR_DIFFERS, Problem(message, Location(each.path), HINT_OF_SIDECARS))
 
 
 def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:

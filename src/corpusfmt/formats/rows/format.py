@@ -94,8 +94,14 @@ def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unr
             judge.report(unread, Problem(f"`{each.name}` was not read", Location(each.path), hint))
 
 
-def data_files(entry: Entry, is_data: Callable[[Entry], bool], unread: FindingType, judge: Judge) -> list[Entry]:
-    """Return the data files below a folder, or a file whatever its name is, and judge what else is there."""
+def data_files(
+    entry: Entry,
+    is_data: Callable[[Entry], bool],
+    unread: FindingType,
+    judge: Judge,
+    beside: Collection[Entry] = (),
+) -> list[Entry]:
+    """Return the data files below a folder, or a file whatever its name is, and judge what else is there but `beside`."""
     if entry.kind != "directory":
         return [entry] if entry.kind == "file" else []
     files: list[Entry] = []
@@ -106,7 +112,8 @@ def data_files(entry: Entry, is_data: Callable[[Entry], bool], unread: FindingTy
         files.append(each)
         return True
 
-    judge_others(walk(entry), noted, unread, judge)
+    known = {each.path for each in beside}
+    judge_others((each for each in walk(entry) if each.path not in known), noted, unread, judge)
     return files
 
 

@@ -131,7 +131,7 @@ class Rows(Struct, frozen=True):
                 judge.report(*file.too_long(found))
                 yield from rejections(judge, b"")
             else:
-                for line in _singly(found):
+                for line in singly(found):
                     number += 1
                     judge = self._fresh_judge(shard, options)
                     judged = records.judged(line.data, file.at(line.line, line.byte), judge)
@@ -211,6 +211,7 @@ def _scanned(file: RowFile, accept: Callable[[bytes], list[Json] | None]) -> Ite
                 line += run.count
 
 
-def _singly(run: Run) -> Iterator[Run]:
+def singly(run: Run) -> Iterator[Run]:
+    """Yield each line of a run."""
     for index in range(run.count):
         yield Run(run.data, run.line + index, run.byte + index * (len(run.data) + 1), 1)
