@@ -156,6 +156,10 @@ SHAPES: dict[str, tuple[str, Callable[[int], Json]]] = {
             "metadata": {"license": "CC0", "url": url(n), "authors": ["a", "b"]},
         },
     ),
+    "txt360": (
+        "data/wikipedia/en/chunk_1.jsonl.gz",
+        lambda n: {"text": text(n), "meta": {"url": url(n), "title": "Titel"}, "subset": "wikipedia"},
+    ),
     "dolma-3": (
         "data/common_crawl-sports/shard_00000001.jsonl.zst",
         lambda n: {
@@ -237,7 +241,7 @@ def test_rows_of_a_published_corpus_come_back(name: str, tmp_path: Path) -> None
 
 
 #: Rows of these have no language, which OSCAR needs.
-WITHOUT_LANGUAGE = {"pile", "slimpajama", "redpajama-1", "dolma-3"}
+WITHOUT_LANGUAGE = {"pile", "slimpajama", "redpajama-1", "dolma-3", "txt360"}
 ODD: list[Json] = [
     {"zz": None, "": 2**70, "a b": [1, "a", None]},
     {"zz": {"": [{"c": 1e300}]}, "Text": "\x00\u2028\ufeff", "A": -0.0},
@@ -304,6 +308,9 @@ _MINED = SHAPES["redpajama-2"][1](1)
         ("mined/2019-09/de_head_0000.json.gz", _MINED, {"columns": "redpajama-2", "source_field": "bucket"}, "head"),
         ("00.jsonl.zst", SHAPES["pile"][1](1), {}, "Pile-CC"),
         ("00.jsonl.zst", SHAPES["slimpajama"][1](1), {}, "RedPajamaBook"),
+        ("data/common_crawl-sports/a.jsonl.zst", SHAPES["dolma-3"][1](1), {}, "common_crawl-sports"),
+        ("data/wiki/en/chunk_1.jsonl.gz", SHAPES["txt360"][1](1), {}, "wikipedia"),
+        ("data/common-crawl/CC/1/a.jsonl", {"text": "x", "meta": "{}"}, {"columns": "txt360"}, "common-crawl"),
         ("a.jsonl", {"text": "x", "meta": {"set": "news"}}, {"source_field": "/meta/set"}, "news"),
         ("a.jsonl", {"text": "x", "meta": {"set": 7}}, {"source_field": "/meta/set"}, "jsonl"),
         ("a.jsonl", {"text": "x", "set": ""}, {"source_field": "set", "source_name": "own"}, "own"),

@@ -36,7 +36,7 @@ _MOST_NAMES = 50
 # A pattern with more wildcards takes long to compare with a long path.
 _MOST_WILDCARDS = 3
 _LABEL = "[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*"
-_WILDCARD = re.compile(r"\{language\}|\*")
+_WILDCARD = re.compile(r"\{language\}|\{source\}|\*")
 _SCRIPT = re.compile("[-_][A-Z][a-z]{3}$")
 _KINDS: Mapping[Type, frozenset[type]] = {
     "string": frozenset({str}),
@@ -88,7 +88,7 @@ class Sidecar(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Files(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """The ends of paths, with `*` for any characters but `/`, and `{language}` for the language of the documents.
+    """The ends of paths, with `*` for any characters but `/`, and `{language}` and `{source}` for those of the documents.
 
     If they are `needed`, rows in other files are of another corpus. `without_script` shortens languages like `deu_Latn`.
     Files `beside` others, by role, have the same text for `*` in their paths as those of `documents`.
@@ -164,11 +164,16 @@ class ColumnProfile(Struct, frozen=True):
 
     def language_of_path(self, path: str) -> str | None:
         """Return the language in the path of a file."""
-        for pattern in map(_pattern, self.files.names):
-            match = pattern.fullmatch(path)
-            if match and match["language"]:
-                return self.label(match["language"])
-        return None
+        found = self._in_path(path, "language")
+        return None if found is None else self.label(found)
+
+    def source_of_path(self, path: str) -> str | None:
+        """Return the source in the path of a file."""
+        return self._in_path(path, "source")
+
+    def _in_path(self, path: str, name: str) -> str | None:
+        matches = filter(None, (_pattern(each).fullmatch(path) for each in self.files.names))
+        return next((match[name] for match in matches if match.groupdict().get(name)), None)
 
     def knows(self, path: str) -> bool:
         """Return whether a file has a name of this corpus."""
@@ -437,16 +442,14 @@ def _values(table: Mapping[str, Type | tuple[Type, ...]], *, needed: bool) -> It
 
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return the pattern of paths that end like a name; only its first `{language}` is captured."""
+    """Return the pattern of paths that end like a name; only the first `{language}`, or `{source}`, is captured."""
     found = "(?:.*/)?"
-    is_captured = False
+    captured = {"*"}
     start = 0
     for match in _WILDCARD.finditer(name):
         found += re.escape(name[start : match.start()])
         start = match.end()
-        if match[0] == "*":
-            found += "[^/]*"
-        else:
-            found += _LABEL if is_captured else f"(?P<language>{_LABEL})"
-            is_captured = True
-    return re.compile(found + re.escape(name[start:]) + ("" if is_captured else "(?P<language>)"), re.DOTALL)
+        form = _LABEL if match[0] == "{language}" else "[^/]*"
+        found += form if match[0] in captured else f"(?P<{match[0][1:-1]}>{form})"
+        captured.add(match[0])
+    return re.compile(found + re.escape(name[start:]), re.DOTALL)

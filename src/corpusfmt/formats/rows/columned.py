@@ -272,7 +272,8 @@ class ColumnRecords(Records):
         self._has_source = "source" not in (*self.text_path[:1], self._id_name)
         self._language_of_file = self.columns.language_of_path(_place(shard))
         is_known = not self.columns.shared or options.reading.columns is not None or self.columns.knows(_place(shard))
-        self._source = options.reading.source or (is_known and self.columns.name) or self.source
+        of_path = self.columns.source_of_path(_place(shard))
+        self._source = options.reading.source or of_path or (is_known and self.columns.name) or self.source
         self._marks: dict[tuple[_Shape, bool], str | None] = {}
 
     def id_path(self, row: Json) -> Sequence[str] | None:
