@@ -17,6 +17,7 @@ from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.formats.general import GENERAL, broken_stream
+from corpusfmt.io.jsonlines import rows_before
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.lines import LongLine, lines
 from corpusfmt.io.paths import Entry
@@ -108,7 +109,8 @@ class Documents:
             if reader.at is not None:
                 found = reader.at(shard, options, file.path, line)
             else:
-                found = next(islice(self._read(shard), line - 1, None), None) if reader.by_row else None
+                row = line - rows_before(file.name) - 1
+                found = next(islice(self._read(shard), row, None), None) if reader.by_row and row >= 0 else None
             if isinstance(found, Document):
                 return found
             if reader.by_row and reader.at is not None:  # a row of a table, which has no lines

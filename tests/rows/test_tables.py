@@ -111,7 +111,7 @@ def test_csv_is_read_as_by_pandas(name: str, tmp_path: Path) -> None:
 def test_a_row_of_csv_has_a_bound(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"q,label\n" + b'"\n",' * 300_000)
     report = corpusfmt.validate(tmp_path, format="jsonl", max_line_bytes=1024 * 1024)
-    assert [(each.code, each.location.line) for each in report.findings] == [("GEN304", 1)]
+    assert [(each.code, each.location.line) for each in report.findings] == [("GEN304", 2)]
     assert "more than 1,048,576" in report.findings[0].message
 
 
@@ -141,6 +141,17 @@ def test_texts_come_back_from_csv(tmp_path: Path) -> None:
     corpusfmt.convert(table, tmp_path / "back", to="jsonl")
     with gzip.open(tmp_path / "back/data/train.jsonl.gz") as file:
         assert [json.loads(line) for line in file] == rows
+
+
+def test_rows_of_csv_are_counted_with_their_header(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'id,q\n1,"a\nb"\n1,c\n')
+    (found,) = corpusfmt.validate(tmp_path).findings
+    assert f"{found.location}: {found.message}" == "a.csv:3: id `1`: also at a.csv:2"
+    for line, shown in enumerate([[], ["1"], ["1"], []], 1):
+        lines = run_cli("show", tmp_path, f"a.csv:{line}").stdout.splitlines()
+        assert [json.loads(each)["id"] for each in lines if b'"id"' in each] == shown
+    with pytest.raises(BadInput, match=r"a\.csv:3: CNV106"):
+        corpusfmt.convert(tmp_path, tmp_path.parent / "out", to="dolma", text_field="q")
 
 
 LOST: dict[str, tuple[list[Json], str, bytes]] = {

@@ -24,6 +24,7 @@ from corpusfmt.formats.parts import Batch, RowBlock
 from corpusfmt.formats.provenance import has_id_of_record, name_variant
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts, sha256
+from corpusfmt.io.jsonlines import rows_before
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
 from corpusfmt.io.text import json_line
@@ -189,7 +190,8 @@ class Documents:
 
     def place_of(self, document: Document) -> Location:
         """Return the location of the current document."""
-        return Location(self.path, self.taken + self.rejected + 1 if self._by_row else None, record=document.id)
+        line = rows_before(self.path) + self.taken + self.rejected + 1 if self._by_row else None
+        return Location(self.path, line, record=document.id)
 
     def _unfit(self, document: Document, found: FindingType, reason: str, hint: str) -> Fault:
         return Fault(found, Problem(f"{reason} (document `{document.id}`)", self.place_of(document), hint))

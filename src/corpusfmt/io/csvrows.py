@@ -74,7 +74,7 @@ class CsvFault(Struct):
 def rows_of_csv(
     found: Iterable[Block | LongLine], separator: str, most: int, faults: dict[str, CsvFault]
 ) -> Iterator[Block | LongLine]:
-    """Yield the rows of CSV, read as by pandas, as JSON Lines with texts; their lines are the numbers of rows from 1.
+    """Yield the rows of CSV, read as by pandas, as JSON Lines with texts; their lines are the numbers of rows, from 1 for the header.
 
     A row with too few fields has nulls; one with too many, or longer than `most`, is an array of its fields. Bytes that are not
     UTF-8 stay as they are. `faults` gets what else is wrong.
@@ -100,6 +100,7 @@ def rows_of_csv(
         source.size = 0
         if record and names is None:
             names = _unique(record, faults)
+            number += 1
         elif record and names is not None:
             number += 1
             if len(record) < len(names):

@@ -142,3 +142,8 @@ def csv_separator(name: str) -> str:
     """Return what separates the fields in a file of this name, if it is CSV or TSV; else an empty string."""
     match = _CSV_NAME.fullmatch(name)
     return {"csv": ",", "tsv": "\t"}[match[1]] if match else ""
+
+
+def rows_before(path: str) -> int:
+    """Return how many rows of a file are before those of its data: one is the header of CSV."""
+    return 1 if csv_separator(path) else 0
