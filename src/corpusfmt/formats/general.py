@@ -204,7 +204,7 @@ CSV_MALFORMED = GENERAL.finding(
     "GEN304",
     "csv-malformed",
     """CSV or TSV cannot be read to its end: a quoted field has no end, or a row is too long. Rows with fewer fields than the
-    header, and a name that occurs twice in it, are warnings. Rows are numbered from 1, without the header.
+    header, and a name that occurs twice in it, are warnings. The header is row 1.
 
     Why: readers stop here, or take all that follows for one field; short rows are filled with nulls, and names are changed.
     Example: `1,"a` without another quotation mark; `1` below `id,label`.
