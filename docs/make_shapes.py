@@ -32,6 +32,7 @@ from corpusfmt.formats.croissant.model.shapes import (
     properties_of,
 )
 from corpusfmt.formats.croissant.model.tables import Property, Shape
+from corpusfmt.formats.croissant.model.values import FORMS
 from corpusfmt.model import Rule, Severity
 from corpusfmt.profiles import shipped_profile
 from corpusfmt.rules import Grading
@@ -46,7 +47,6 @@ _REACHED_BY = {
     TRANSFORM.name: ("cr:transform",),
 }
 #: The rules on the type of a value that a property shape can express.
-_ABSOLUTE = r"""^[^\s<>"{}|\\^`:]*:[^\s<>"{}|\\^`]*$"""
 _MISTYPED_AS_SHAPE = ("CRO214", "CRO215", "CRO217", "CRO301", "CRO401", "CRO402", "CRO420", "CRO501")
 _SEVERITIES = {Severity.ERROR: "Violation", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 
@@ -144,8 +144,8 @@ class _Exporter:
                 item for kind in row.kinds for item in self._kind(kind, is_extension=shape.name in EXTENSION_SHAPES)
             ]
             self.graph.add((typed, self._sh["or"], self._list(kinds)))
-            if row.kinds == ("IRI",):
-                self.graph.add((typed, self._sh.pattern, Literal(_ABSOLUTE)))
+            if row.form == "property":
+                self.graph.add((typed, self._sh.pattern, Literal(f"^{FORMS[row.form].patterns['URL']}$")))
 
     def _unless_reference(self, node: Node, shape: Shape, present: Node) -> None:
         """Move a constraint to a shape that accepts nodes of which the document says nothing but their class."""
@@ -221,7 +221,7 @@ class _Exporter:
         sh = self._sh
         if kind in ("Text", "Date"):
             return [self._having(sh.datatype, each) for each in (XSD.string, RDF.langString)]
-        if kind in ("IRI", "URL"):
+        if kind == "URL":
             return [self._having(sh.nodeKind, sh.IRI), *self._kind("Text")]
         if kind == "Boolean":
             return [self._having(sh.datatype, XSD.boolean)]

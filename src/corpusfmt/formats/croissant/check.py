@@ -27,7 +27,7 @@ from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, de
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, Value
 from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
 from corpusfmt.formats.croissant.model.tables import Property
-from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
+from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS, has_form
 from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of, shown
 from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
@@ -411,9 +411,9 @@ def expected(row: Property) -> str:
 
 def fits(view: View, value: Value, row: Property) -> bool:
     """Return whether a value is in the range of a row."""
-    if row.kinds == ("IRI",):  # nodes of the document, which may have relative IRIs, are not in its range
+    if row.form == "property":
         iri = value.id if isinstance(value, Node) else value.value
-        return isinstance(iri, str) and ":" in iri and not NOT_IN_IRIS.search(iri)
+        return isinstance(iri, str) and has_form(iri, row.form, row.kinds)
     # A node that is described here need not be found by its identifier.
     written = value.value if isinstance(value, Literal) else value.written_id if value.is_reference else None
     if "IRI" in row.kinds and isinstance(written, str) and (not written or NOT_IN_IRIS.search(written)):

@@ -142,7 +142,7 @@ FIELD = Shape(
         Property("cr:source", ("Reference", "DataSource"), mistyped="CRO133"),
         Property("cr:dataType", ("Type",), many=True, mistyped="CRO420"),
         Property("cr:repeated", ("Boolean",), versions=_1_0, successor="`isArray`"),
-        Property("cr:equivalentProperty", ("IRI",), many=True),
+        Property("cr:equivalentProperty", ("URL",), many=True, form="property"),
         Property("cr:references", ("Reference", "DataSource"), many=True, mistyped="CRO133"),
         Property("cr:subField", ("cr:Field",), many=True, mistyped="CRO402"),
         Property("cr:parentField", ("Reference", "Field"), many=True, mistyped="CRO133"),

@@ -115,6 +115,7 @@ FORMS = {
             "URL": r"[\s\S]*://[\s\S]*",
         },
     ),
+    "property": Form("CRO214", {"URL": r"""[^\s<>"{}|\\^`:]*:[^\s<>"{}|\\^`]*"""}),
     "shape": Form("CRO214", {"Text": SHAPE_PATTERN}),
     "sha256": Form("CRO308", {"Text": "[0-9a-fA-F]{64}"}),
     "size": Form("CRO309", {"Text": _SIZE}),
