@@ -396,17 +396,17 @@ def test_the_shortest_name_of_a_nested_attribute_set_wins(tmp_path: Path) -> Non
 
 def test_after_a_failure_no_later_task_is_tried_again() -> None:
     tried: list[int] = []
+    first: Future[Any] = Future()
 
     class Breaking(SerialExecutor):
-        """Takes no second task, and fails the first."""
+        """Takes no second task, and then fails the first."""
 
         def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:
             tried.append(arguments[0])
             if len(tried) == 2:
+                threading.Timer(0.01, first.set_exception, [ValueError("first")]).start()
                 raise BrokenExecutor
-            future: Future[Any] = Future()
-            threading.Timer(0.01, future.set_exception, [ValueError("first")]).start()
-            return future
+            return first
 
     with pytest.raises(ValueError, match="first"):
         list(run_tasks(int, range(3), Breaking, window=WINDOW))
