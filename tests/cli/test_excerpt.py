@@ -39,15 +39,16 @@ WIDE = '{"id": "1", "text": "漢字", "source": "s", "x": 1e999}\n'.encode()
             b'{"id": "1", "text": "\xe9\x1b[31m", "source": "s"}\n',
             ['     1 | {"id": "1", "text": "\\xe9\\x1b[31m", "source": "s"}', f"       | {' ' * 21}^"],
         ),
+        ("a.json", b'{"@type": "sc:Dataset"}', []),
         ("a.jsonl.gz", gzip.compress(WIDE), []),
     ],
-    ids=["description", "on one line", "wide characters", "what cannot be shown", "compressed"],
+    ids=["description", "on one line", "wide characters", "what cannot be shown", "a whole", "compressed"],
 )
 def test_the_line_of_a_finding(name: str, data: bytes, excerpt: list[str], tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / name).write_bytes(data)
     for paths in (["d"], [f"d/{name}"], ["d", f"d/{name}"]):
-        options = ["--format", "jsonl" if "jsonl" in name else "croissant", "--select", "GEN303,GEN201,CRO131"]
+        options = ["--format", "jsonl" if "jsonl" in name else "croissant", "--select", "GEN303,GEN201,CRO131,CRO201"]
         lines = run_cli("validate", *paths, *options, cwd=tmp_path).stdout.decode().splitlines()
         assert [line for line in lines if re.match(r" +\d* \| ", line)] == excerpt, paths
 

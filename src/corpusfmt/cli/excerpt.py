@@ -60,8 +60,8 @@ def _excerpt(entry: Entry, at: Location, line: int, byte: int) -> Iterator[str]:
     if is_cut:
         column = len(before.decode("utf-8", "surrogateescape"))
     left, right = text[:column].lstrip(), text[column:]
-    if f"{left}{right}".strip() in {"{", "["}:  # the beginning of a whole, of which something is missing
-        return
+    if f"{left}{right}".strip() in {"{", "["} or (at.column == 1 and right.startswith("{")):
+        return  # the beginning of a whole, of which something is missing
     is_cut |= len(left) > _BEFORE
     left, right = _shown(left[-_BEFORE:]), _shown(right[:_AFTER]) + ("…" if len(right) > _AFTER else "")
     number = f"{line:>6,} | {'…' if is_cut else ''}"
