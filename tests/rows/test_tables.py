@@ -275,4 +275,25 @@ def test_files_beside_documents_that_do_not_match(tmp_path: Path) -> None:
     table = source / "duplicates/2023-06/0000/en_head.duplicates.parquet"
     table.write_bytes(table.read_bytes()[:-9])
     assert {each.code for each in corpusfmt.validate(source).findings} == {"JSL107"}
-    assert "not readable as Parquet" in corpusfmt.validate(source).findings[0].message
+    assert "no ids are readable: " in corpusfmt.validate(source).findings[0].message
+    signals.write_bytes(
+        gzip.compress(f'{{"id": "{NAME}/0"}}\n{{"id": "{NAME}/1"}}\n{{"id": "{NAME}/2"}}\n{{}}\n'.encode())
+    )
+    pq.write_table(pa.table({"id": ["x"]}), table)
+    said = {each.location.path: each.message for each in corpusfmt.validate(source).findings}
+    assert said[str(signals.relative_to(source))] == f"the row is of `None`, expected `{NAME}/3`"
+    assert said[str(table.relative_to(source))].startswith("no ids are readable")
+    table.unlink()
+    with pytest.raises(BadInput, match="the row is of `None`, expected no further row"):
+        corpusfmt.convert(source, tmp_path / "out", to="dolma", on_loss="allow")
+
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 123456\n" % (b"0123456789abcdef" * 4)
+
+
+def test_pointers_beside_a_table_are_told(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"q": ["x"]}), tmp_path / "a.parquet")
+    for name in ("b.csv", "c.jsonl.gz", "d.parquet", "notes.md"):
+        (tmp_path / name).write_bytes(POINTER)
+    found = [(each.code, each.location.path) for each in corpusfmt.validate(tmp_path).findings]
+    assert sorted(found) == [("GEN105", "b.csv"), ("GEN105", "c.jsonl.gz"), ("GEN105", "d.parquet")]

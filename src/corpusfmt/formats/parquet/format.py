@@ -8,7 +8,7 @@ from itertools import islice
 from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard
 from corpusfmt.formats.columns import ColumnProfile
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, patterns
-from corpusfmt.formats.general import report_barred
+from corpusfmt.formats.general import barred, report_barred
 from corpusfmt.formats.parquet.arrow import pyarrow, unreadable_columns
 from corpusfmt.formats.parquet.check import check, finish
 from corpusfmt.formats.parquet.read import document_at, read
@@ -16,10 +16,10 @@ from corpusfmt.formats.parquet.rows import Trouble, column_types, first_row, has
 from corpusfmt.formats.parquet.ruleset import RULES, SOURCE, VERSION
 from corpusfmt.formats.parquet.write import PARQUET
 from corpusfmt.formats.rows.columned import column_shards, columns_of
-from corpusfmt.formats.sniff import DESCRIPTIONS, hint_of_text, is_pointer
+from corpusfmt.formats.sniff import DESCRIPTIONS, has_name_of_rows, hint_of_text, is_pointer
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.parquet import ParquetTable
-from corpusfmt.io.paths import Entry, is_hidden, walk
+from corpusfmt.io.paths import Entry, PointerFile, is_hidden, walk
 from corpusfmt.model import Location, Problem, UsageError
 from corpusfmt.rules import Judge
 
@@ -100,8 +100,11 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     for each in walk(entry) if entry.kind == "directory" else [entry]:
         if _is_data(each):
             files.append(each)
-        elif not is_hidden(each.path):
-            report_barred(each, judge)
+        elif not is_hidden(each.path) and not report_barred(each, judge) and has_name_of_rows(each):
+            try:
+                each.open().close()
+            except PointerFile as pointer:
+                judge.report(*barred(pointer, Location(each.path)))
     if not files:
         hint = "pass the folder that contains the files, or one of them"
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
