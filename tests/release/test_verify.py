@@ -176,3 +176,14 @@ def test_a_release_in_a_store(store: tuple[str, Any]) -> None:
     assert found(report) == {("MAN201", "documents/0.jsonl"), ("MAN205", "documents/1.jsonl")} | added
     assert ("MAN203" in report.coverage.rules_not_run) == (name == "web")
     assert report.results["fetch"] == ["documents/0.jsonl", "documents/1.jsonl"]
+
+
+@pytest.mark.parametrize("name", ["README.md", "SHA256SUMS", "documents/a.md5"])
+def test_a_record_that_cannot_be_read_is_a_finding(name: str, tmp_path: Path) -> None:
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents/a.jsonl").write_text('{"id": "1", "text": "x", "source": "s"}\n')
+    pointer = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\nsize 9\n"
+    (tmp_path / name).write_text(pointer)
+    done = run_cli("validate", tmp_path, "--output-format", "concise")
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert done.stdout.decode().startswith(f"{name}: GEN105 error pointer-file: ")

@@ -90,7 +90,7 @@ def release_at(
     records = [each for each in found.files.values() if role_of_record(each) not in {"", *leaves_out}]
     named: set[str] | None = None
     if manifest is None:
-        named = {path for each in records if not fmt.judges_list(each.path) for path in named_digests(each)}
+        named = named_digests(each for each in records if not fmt.judges_list(each.path))
     return CheckedRelease(root, found, manifest, records, named, paths)
 
 

@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from typing import Any
@@ -77,14 +78,17 @@ def check_records(known: Known, records: Iterable[Entry], judge: Judge, describe
     digest_of = cache(partial(_digest_of, known, judge))  # a list may name a file any number of times
     for entry in sorted(filter(role_of_record, records), key=lambda each: each.path.split("/")):
         role = role_of_record(entry)
-        if role == "croissant":
-            _check_description(_object(entry), known, judge, entry.path)
-        elif role == "statistics":
-            _check_statistics(_object(entry), known, judge, describer)
-        elif role == "card":
-            _check_card(entry, known, judge)
-        else:
-            _check_list(entry, known, judge, digest_of)
+        try:
+            if role == "croissant":
+                _check_description(_object(entry), known, judge, entry.path)
+            elif role == "statistics":
+                _check_statistics(_object(entry), known, judge, describer)
+            elif role == "card":
+                _check_card(entry, known, judge)
+            else:
+                _check_list(entry, known, judge, digest_of)
+        except OSError as error:
+            judge.report(*barred(error, Location(entry.path)))
 
 
 def role_of_record(entry: Entry) -> str:
@@ -111,8 +115,16 @@ def describes_files(folder: Entry) -> bool:
     return any(each.path in urls or (has_sets and not is_root_file(each.name)) for each in files)
 
 
-def named_digests(entry: Entry) -> Iterator[str]:
-    """Yield the paths of the files whose digests a record says."""
+def named_digests(records: Iterable[Entry]) -> set[str]:
+    """Return the paths of the files whose digests are in records. Of one that cannot be read, its check reports that."""
+    named = set[str]()
+    for entry in records:
+        with suppress(OSError):
+            named.update(_named_digests(entry))
+    return named
+
+
+def _named_digests(entry: Entry) -> Iterator[str]:
     role = role_of_record(entry)
     if role == "checksum list":
         yield from (path for _, path, _ in _listed(entry) if path)

@@ -123,8 +123,8 @@ def is_fixable(finding: Finding) -> bool:
 
 def _fixable(report: Report, quoted: Callable[[str], str]) -> str:
     count = sum(finding.count for finding in report.findings if is_fixable(finding))
-    paths = report.arguments.get("paths", [])
-    path = shlex.quote(paths[0]) if len(paths) == 1 else "PATH"
+    paths = report.arguments.get("paths")
+    path = shlex.quote(str(paths[0])) if isinstance(paths, list) and len(paths) == 1 else "PATH"
     return f" {count:,} fixable: {quoted(f'corpusfmt fix {path}')}." if count else ""
 
 
