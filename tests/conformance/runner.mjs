@@ -153,9 +153,8 @@ function foundIn(text, profile) {
   }
 
   function fits(value, { kinds }) {
-    const written = value.literal ? value.value : kinds.length === 1 || isReference(value) ? value.id : "written";
+    const written = value.literal ? value.value : isReference(value) ? value.id : "written";
     if (kinds.includes("IRI") && !/^[^\s<>"{}|\\^`\x00-\x20]+$/.test(written ?? "")) return false;
-    if (`${kinds}` === "IRI") return written.includes(":");
     if (value.literal) return kinds.some((kind) => TABLES.kinds[kind]?.includes(value.type));
     const node = resolve(value);
     const isA = (...names) => node.types.some((each) => names.includes(each));

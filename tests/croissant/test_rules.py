@@ -12,6 +12,7 @@ from croissant.test_records import field, file, files, record_set
 
 from corpusfmt.formats import Detection
 from corpusfmt.formats.croissant.format import FORMAT
+from corpusfmt.formats.croissant.model.values import FORMS, has_form
 from corpusfmt.io.paths import entry_of
 
 Json = dict[str, Any]
@@ -418,3 +419,19 @@ def test_a_field_without_an_id_is_asked_for_nowhere(tmp_path: Path) -> None:
     unnamed = {name: value for name, value in inline("b").items() if name != "@id"} | {"name": "b"}
     content = document(recordSet=record_set(inline("a"), unnamed, data=[{"r/a": "x"}]))
     assert found(tmp_path, content, "CRO504") == []
+
+
+LONG = [
+    "://" * 1_000_000,
+    " " * 1_000_000 + "x",
+    "a " * 1_000_000 + "://x",
+    "1" + " " * 1_000_000 + "x",
+    "a:" * 1_000_000,
+]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_form_of_a_long_text_is_decided(form: str) -> None:
+    """A pattern that takes the square of the length would not end."""
+    for text in LONG:
+        has_form(text, form, ("Text", "URL"))

@@ -49,13 +49,14 @@ def is_absolute(path: str) -> bool:
     return path.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", path) is not None
 
 
-_SIZE = r"\s*([0-9][0-9,]*(?:\.[0-9,]+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?\s*"
+# Patterns that begin like this match no longer texts, on which they might take long.
+_SIZE = r"(?![\s\S]{100})\s*([0-9][0-9,]*(?:\.[0-9,]+)?)\s*(?:([kKMGTPE])(i?))?(?:B|b|bytes|Bytes|bits)?\s*"
 _UNITS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6}
 
 
 def size_in_bytes(text: str) -> tuple[int, bool] | None:
     """Return the bytes in a contentSize and whether they are exact; None if it is not a size."""
-    match = re.fullmatch(_SIZE, text) if len(text) < 100 else None
+    match = re.fullmatch(_SIZE, text)
     if match is None:
         return None
     number, unit, binary = match[1].replace(",", ""), match[2], match[3]
@@ -83,6 +84,10 @@ _URL = (
 )
 _NUMBER = "(?:0|[1-9][0-9]*)"
 _LABEL = f"(?:{_NUMBER}|[0-9]*[A-Za-z-][0-9A-Za-z-]*)"
+_BUILD = "[0-9A-Za-z-]+"
+_VERSION = rf"(?![\s\S]{{256}}){_NUMBER}(?:\.{_NUMBER}){{2}}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+{_BUILD}(?:\.{_BUILD})*)?"
+_NO_CONTROL = r"[^\x00-\x1f\x7f]"
+_MEDIA_TYPE = r"[A-Za-z]+/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*(?:\s*;.*)?|git\+https"
 
 
 class Form(Struct, frozen=True):
@@ -98,25 +103,12 @@ class Form(Struct, frozen=True):
 #: The forms of texts, by the names that the tables have for them.
 FORMS = {
     "url": Form("CRO216", {"URL": _URL}),
-    "address": Form(
-        "CRO216", {"URL": r"(?![\s\S]*[\x00-\x1f\x7f])(?![\s\S]*://[\s\S]*\s)(?![\s\S]*\s[\s\S]*://)\s*\S[\s\S]*"}
-    ),
-    "version": Form(
-        "CRO218",
-        {
-            "Text": rf"{_NUMBER}(?:\.{_NUMBER}){{2}}(?:-{_LABEL}(?:\.{_LABEL})*)?(?:\+[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*)?"
-        },
-    ),
+    "address": Form("CRO216", {"URL": rf"(?=\s*\S)(?:(?:(?!\s){_NO_CONTROL})+|(?:(?!://){_NO_CONTROL})+)"}),
+    "version": Form("CRO218", {"Text": _VERSION}),
     "license": Form("CRO219", {"URL": _URL}),
-    "media type": Form(
-        "CRO306",
-        {
-            "Text": r"[A-Za-z]+/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*(?:\s*;.*)?|git\+https",
-            "URL": r"[\s\S]*://[\s\S]*",
-        },
-    ),
+    "media type": Form("CRO306", {"Text": _MEDIA_TYPE, "URL": r"[\s\S]*://[\s\S]*"}),
     "property": Form("CRO214", {"URL": r"""[^\s<>"{}|\\^`:]*:[^\s<>"{}|\\^`]*"""}),
-    "shape": Form("CRO214", {"Text": SHAPE_PATTERN}),
+    "shape": Form("CRO214", {"Text": rf"(?![\s\S]{{2001}})(?:{SHAPE_PATTERN})"}),
     "sha256": Form("CRO308", {"Text": "[0-9a-fA-F]{64}"}),
     "size": Form("CRO309", {"Text": _SIZE}),
     "md5": Form("CRO315", {"Text": "[0-9a-fA-F]{32}"}),

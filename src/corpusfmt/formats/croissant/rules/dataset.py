@@ -352,13 +352,13 @@ def absolute_url(text: str) -> bool:
     return has_form(text, "url", ("URL",))
 
 
-def misformed(view: View, form: str) -> Iterator[tuple[str, Literal]]:
-    """Yield the texts of a node that should have a form and do not, with the names of their properties as written."""
+def misformed(view: View, form: str, expected: str, hint: str) -> Iterator[Problem]:
+    """Yield the problems with the texts of a node that should have a form and do not."""
     for row in properties_of(view.shape, view.description.version):
-        if row.form == form:
-            for literal in view.texts(row.name):
-                if not has_form(literal.value, form, row.kinds):
-                    yield view.key(row.name), literal
+        for literal in view.texts(row.name) if row.form == form else ():
+            if not has_form(literal.value, form, row.kinds):
+                message = f"{view.title}: `{view.key(row.name)}` is `{clip(literal.value)}`, expected {expected}"
+                yield Problem(message, view.place_of(literal), hint)
 
 
 def url_of(value: Value) -> str | None:
@@ -388,9 +388,7 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
                 message = f"`{dataset.key(name)}` is `{clip(text)}`, expected a URL"
                 yield Problem(message, dataset.place_of(value), "write an absolute URL")
     for view in dataset.description.files.get(dataset, ()):
-        for key, literal in misformed(view, "address"):
-            message = f"{view.title}: `{key}` is `{clip(literal.value)}`, expected a URL"
-            yield Problem(message, view.place_of(literal), "write a URL, or a path relative to the description")
+        yield from misformed(view, "address", "a URL", "write a URL, or a path relative to the description")
 
 
 @RULES.rule(
@@ -442,7 +440,7 @@ def _is_interval(text: str) -> bool:
 
 def is_semantic_version(text: str) -> bool:
     """Return whether a version is one by Semantic Versioning 2.0.0."""
-    return len(text) < 256 and has_form(text, "version", ("Text",))
+    return has_form(text, "version", ("Text",))
 
 
 @RULES.rule("CRO218", "version-semver", on=Dataset, severity=Severity.WARNING, spec="croissant-1.0#version")

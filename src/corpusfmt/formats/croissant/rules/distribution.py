@@ -138,9 +138,7 @@ def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     Example: `"encodingFormat": "csv"`.
     Fix: write a MIME type such as `text/csv`, `application/json` or `application/x-tar`.
     """
-    for key, literal in misformed(resource, "media type"):
-        message = f"{resource.title}: `{key}` is `{clip(literal.value)}`, expected a MIME type"
-        yield Problem(message, resource.place_of(literal), "write a MIME type such as `text/csv`")
+    yield from misformed(resource, "media type", "a MIME type", "write a MIME type such as `text/csv`")
 
 
 #: The addresses of pages about a file, and those of the file.
@@ -188,7 +186,7 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
     """
     dataset = file.parent
     live = isinstance(dataset, Dataset) and dataset.is_true("cr:isLiveDataset")
-    given = not file.lacks("sc:sha256") or not file.lacks("cr:md5") or bool(file.all("sc:md5"))
+    given = not file.lacks("sc:sha256") or not file.lacks("cr:md5")
     if not given and not live and not _in_container(file):
         hint = "add the SHA-256 of the file, 64 hexadecimal digits"
         yield Problem(f"{file.title}: `sha256` is missing", file.at, hint, minor=file in file.description.manifests)
@@ -205,10 +203,8 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
     Example: an MD5 of 32 digits, a URL, the word "sha256".
     Fix: write the output of `sha256sum`.
     """
-    for key, literal in misformed(file, "sha256"):
-        if literal.value != NO_DIGEST or "git+https" not in file.formats:
-            message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected 64 hexadecimal digits"
-            yield Problem(message, file.place_of(literal), "write the output of `sha256sum`")
+    if file.text("sc:sha256") != NO_DIGEST or "git+https" not in file.formats:
+        yield from misformed(file, "sha256", "64 hexadecimal digits", "write the output of `sha256sum`")
 
 
 @RULES.rule(
@@ -222,9 +218,7 @@ def md5_format(file: FileObject) -> Iterator[Problem]:
     Example: a SHA-256 of 64 digits, a digest in Base64, the word "md5".
     Fix: write the output of `md5sum`, or the SHA-256 of the file as `sha256`.
     """
-    for key, literal in misformed(file, "md5"):
-        message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected 32 hexadecimal digits"
-        yield Problem(message, file.place_of(literal), "write the output of `md5sum`")
+    yield from misformed(file, "md5", "32 hexadecimal digits", "write the output of `md5sum`")
 
 
 @RULES.rule(
@@ -238,9 +232,7 @@ def contentsize_format(file: FileObject) -> Iterator[Problem]:
     Example: `"contentSize": "a lot"`, `" B"`, `"-5 B"`.
     Fix: write the size in bytes, such as `"117743 B"`.
     """
-    for key, literal in misformed(file, "size"):
-        message = f"{file.title}: `{key}` is `{clip(literal.value)}`, expected a size such as `117743 B`"
-        yield Problem(message, file.place_of(literal), "write the size in bytes")
+    yield from misformed(file, "size", "a size such as `117743 B`", "write the size in bytes")
 
 
 @RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET, grades={"1.1": Severity.WARNING})
