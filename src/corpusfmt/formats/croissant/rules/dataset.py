@@ -44,10 +44,7 @@ def dataset_type(description: Description) -> Iterator[Problem]:
         yield Problem(f"{found}, expected `sc:Dataset`", at, 'write `"@type": "sc:Dataset"`')
 
 
-@RULES.rule(
-    "CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
     """The data set has several types: valid JSON-LD, but the specification's table allows one.
 
@@ -169,10 +166,7 @@ def _empty(dataset: Dataset, name: str) -> Iterator[Problem]:
             yield Problem(f"`{key}` is empty", dataset.place_of(literal), f"write the {name.partition(':')[2]}")
 
 
-@RULES.rule(
-    "CRO205", "name-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO205", "name-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def name_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no name, or an empty one.
 
@@ -184,10 +178,7 @@ def name_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _empty(dataset, "sc:name")
 
 
-@RULES.rule(
-    "CRO206", "description-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO206", "description-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def description_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no description, or an empty one.
 
@@ -199,10 +190,7 @@ def description_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _empty(dataset, "sc:description")
 
 
-@RULES.rule(
-    "CRO207", "url-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO207", "url-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def url_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no URL.
 
@@ -213,10 +201,7 @@ def url_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO207")
 
 
-@RULES.rule(
-    "CRO208", "license-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO208", "license-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def license_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no licence.
 
@@ -227,10 +212,7 @@ def license_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO208")
 
 
-@RULES.rule(
-    "CRO209", "creator-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO209", "creator-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no creator.
 
@@ -241,10 +223,7 @@ def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO209")
 
 
-@RULES.rule(
-    "CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no date of publication.
 
@@ -284,10 +263,7 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
         yield Problem(message, dataset.at, "add the ones that apply")
 
 
-@RULES.rule(
-    "CRO220", "recordset-missing", on=Dataset, spec="croissant-1.0#recordset",
-    severity=Severity.INFO,
-)  # fmt: skip
+@RULES.rule("CRO220", "recordset-missing", on=Dataset, spec="croissant-1.0#recordset", severity=Severity.INFO)
 def recordset_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no record set.
 
@@ -368,10 +344,7 @@ def url_of(value: Value) -> str | None:
     return value.value if isinstance(value.value, str) else None
 
 
-@RULES.rule(
-    "CRO216", "url-invalid", on=Dataset, spec=_REQUIRED,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO216", "url-invalid", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
 def url_invalid(dataset: Dataset) -> Iterator[Problem]:
     """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space or controls.
 
@@ -391,10 +364,7 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
         yield from misformed(view, "address", "a URL", "write a URL, or a path relative to the description")
 
 
-@RULES.rule(
-    "CRO217", "date-invalid", on=Dataset, spec=_REQUIRED,
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO217", "date-invalid", on=Dataset, spec=_REQUIRED, grades={"minor": Severity.WARNING})
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
     """A date is not an ISO 8601 date. A warning for the time frame of collection, often prose or an object with two dates.
 

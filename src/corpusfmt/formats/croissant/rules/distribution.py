@@ -192,10 +192,7 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
         yield Problem(f"{file.title}: `sha256` is missing", file.at, hint, minor=file in file.description.manifests)
 
 
-@RULES.rule(
-    "CRO308", "sha256-format", on=FileObject, spec=_FILE_OBJECT,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO308", "sha256-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
 def sha256_format(file: FileObject) -> Iterator[Problem]:
     """The sha256 is not 64 hexadecimal digits. A git repository has none: what the Hub writes there is accepted.
 
@@ -207,10 +204,7 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
         yield from misformed(file, "sha256", "64 hexadecimal digits", "write the output of `sha256sum`")
 
 
-@RULES.rule(
-    "CRO315", "md5-format", on=FileObject, spec=_FILE_OBJECT,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO315", "md5-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
 def md5_format(file: FileObject) -> Iterator[Problem]:
     """The md5 is not 32 hexadecimal digits.
 
@@ -221,10 +215,7 @@ def md5_format(file: FileObject) -> Iterator[Problem]:
     yield from misformed(file, "md5", "32 hexadecimal digits", "write the output of `md5sum`")
 
 
-@RULES.rule(
-    "CRO309", "contentsize-format", on=FileObject, spec=_FILE_OBJECT,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO309", "contentsize-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
 def contentsize_format(file: FileObject) -> Iterator[Problem]:
     """The contentSize is not a number with an optional unit.
 
