@@ -1,4 +1,4 @@
-"""Public: Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0/1.1.
+"""Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0/1.1.
 
 >>> import corpusfmt
 >>> report = corpusfmt.validate("oscar/")
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from corpusfmt.comparison.result import Comparison
     from corpusfmt.conversion.run import convert
     from corpusfmt.conversion.writing import write
+    from corpusfmt.datasheets.content import Datasheet, datasheet
     from corpusfmt.description import describe
     from corpusfmt.engine.fix import Change, Fixed, fix
     from corpusfmt.engine.progress import Progress
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
         Verdict,
     )
     from corpusfmt.pipeline.choices import Selection
+    from corpusfmt.pipeline.plan import Plan, plan
     from corpusfmt.pipeline.run import build
-    from corpusfmt.reading import Documents, read
+    from corpusfmt.reading import Detected, Documents, detect, read
     from corpusfmt.recordsets import Records, records
     from corpusfmt.release.seal import seal
     from corpusfmt.release.verify import verify
@@ -54,6 +56,8 @@ __all__ = [
     "Comparison",
     "CorpusfmtError",
     "Coverage",
+    "Datasheet",
+    "Detected",
     "Document",
     "Documents",
     "Edit",
@@ -65,6 +69,7 @@ __all__ = [
     "Limits",
     "Location",
     "Override",
+    "Plan",
     "Problem",
     "Progress",
     "Record",
@@ -79,8 +84,11 @@ __all__ = [
     "build",
     "compare",
     "convert",
+    "datasheet",
     "describe",
+    "detect",
     "fix",
+    "plan",
     "read",
     "records",
     "render",
@@ -106,7 +114,13 @@ _HOMES = {
     "build": "corpusfmt.pipeline.run",
     "compare": "corpusfmt.comparison",
     "convert": "corpusfmt.conversion.run",
+    "Datasheet": "corpusfmt.datasheets.content",
+    "Detected": "corpusfmt.reading",
     "Documents": "corpusfmt.reading",
+    "Plan": "corpusfmt.pipeline.plan",
+    "datasheet": "corpusfmt.datasheets.content",
+    "detect": "corpusfmt.reading",
+    "plan": "corpusfmt.pipeline.plan",
     "describe": "corpusfmt.description",
     "fix": "corpusfmt.engine.fix",
     "read": "corpusfmt.reading",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from msgspec import Struct, field, structs
 
@@ -19,6 +19,16 @@ from corpusfmt._version import VERSION
 Json = dict[str, Any]
 
 REPORT_SCHEMA = "corpusfmt-report/1"
+
+
+# Options that have other names in Python, where they take other values.
+_ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "shard-size": "shard_bytes"}
+_OPTION = re.compile(r"(`corpusfmt [^`]*`)|(?<![\w-])(`?)--([a-z][a-z-]*)")
+
+
+def _argument(option: re.Match[str]) -> str:
+    command, quoted, name = option.groups()
+    return command or f"`{_ARGUMENTS.get(name, name).replace('-', '_')}{'' if quoted else '`'}"
 
 
 class CorpusfmtError(Exception):
@@ -30,9 +40,20 @@ class CorpusfmtError(Exception):
     └── Incomplete       the run could not finish: I/O failure, dead workers (exit status 3)
     """
 
+    #: Whether messages name the options of the command line; otherwise they name the arguments of Python.
+    names_options: ClassVar[bool] = False
+
+    @classmethod
+    def worded(cls, message: str) -> str:
+        """Return a message that was written for the command line, for those whom it reaches; commands stay as they are."""
+        return message if cls.names_options else _OPTION.sub(_argument, message)
+
 
 class UsageError(CorpusfmtError):
     """Wrong usage; the message says what to do instead."""
+
+    def __str__(self) -> str:
+        return self.worded(super().__str__())
 
 
 class BadInput(CorpusfmtError):
@@ -43,7 +64,7 @@ class BadInput(CorpusfmtError):
         self.finding = finding
 
     def __str__(self) -> str:
-        return f"{self.finding.location}: {self.finding.code} {self.finding.message}"
+        return self.worded(f"{self.finding.location}: {self.finding.code} {self.finding.message}")
 
 
 class Incomplete(CorpusfmtError):
@@ -54,7 +75,7 @@ class Incomplete(CorpusfmtError):
         self.details = details
 
     def __str__(self) -> str:
-        return "\n".join((str(self.args[0]), *self.details))
+        return self.worded("\n".join((str(self.args[0]), *self.details)))
 
 
 def refuse_full_disk(error: object) -> None:
@@ -260,19 +281,28 @@ class Document(Struct):
 
     def _repr_html_(self) -> str:
         """Return the document for a notebook, with long values clipped."""
-        from html import escape  # noqa: PLC0415 - imports a table of all entities, which only notebooks need
-
-        shown = {name: escape(_start_of(str(value), 200)) for name, value in self.items()}
-        text = escape(_start_of(self.text, 2_000))
-        rows = "".join(f"<tr><th>{name}</th><td>{value}</td></tr>" for name, value in shown.items() if name != "text")
-        return f'<table>{rows}</table><pre style="white-space: pre-wrap">{text}</pre>'
+        fields = html_table([], [item for item in self.items() if item[0] != "text"])
+        return f'{fields}<pre style="white-space: pre-wrap">{_escaped(self.text, 2_000)}</pre>'
 
 
 Mapping.register(Document)
 
 
-def _start_of(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}… [{len(text):,} characters]"
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a table for a notebook, whose first column names the rows; values are escaped, and long ones clipped."""
+    head = "".join(f"<th>{each}</th>" for each in heads)
+    body = (
+        f"<tr><th>{_escaped(first)}</th>{''.join(f'<td>{_escaped(each)}</td>' for each in rest)}</tr>"
+        for first, *rest in rows
+    )
+    return f"<table>{f'<tr>{head}</tr>' if heads else ''}{''.join(body)}</table>"
+
+
+def _escaped(value: object, most: int = 200) -> str:
+    from html import escape  # noqa: PLC0415 - imports a table of all entities, which only notebooks need
+
+    text = f"{value:,}" if type(value) is int else str(value)
+    return escape(text if len(text) <= most else f"{text[:most]}… [{len(text):,} characters]")
 
 
 class Coverage(Struct):
@@ -492,6 +522,10 @@ class Checked(Struct, frozen=True, gc=False):
     seconds: float
 
 
+# Findings that a report displays in a notebook.
+_MOST_DISPLAYED = 20
+
+
 def pandas_module() -> Any:
     """Return pandas, which is large, and not a dependency. Raises `UsageError` without it."""
     try:
@@ -567,25 +601,30 @@ class Report(Struct):
             return Verdict.INVALID
         return Verdict.INCOMPLETE if self.coverage.gaps else Verdict.VALID
 
+    @property
+    def ok(self) -> bool:
+        """Whether the verdict is valid: everything was checked, and nothing is an error."""
+        return self.verdict is Verdict.VALID
+
+    def __bool__(self) -> bool:
+        return self.ok
+
     def __repr__(self) -> str:
-        counts = ", ".join(f"{count:,} {name}" for name, count in self.counts.items())
-        return f"<Report {self._kind}: {self.verdict.value}; {counts}>"
+        return f"<Report {self._summary}>"
 
     def _repr_html_(self) -> str:
-        """Return the verdict and the rules that fired for a notebook, errors first."""
-        totals: Counter[tuple[int, str, str]] = Counter()
-        for (code, severity, _), count in self.tally.counts.items():
-            totals[tuple(Severity).index(severity), severity, code] += count
-        rows = (
-            f"<tr><td>{code}</td><td>{severity}</td><td>{count:,}</td></tr>"
-            for (_, severity, code), count in sorted(totals.items())
-        )
-        table = f"<table>{''.join(rows)}</table>" if totals else ""
-        return f"<p>{self._kind}: <b>{self.verdict.value}</b></p>{table}"
+        """Return the verdict, with places and messages of the first findings, errors first, for a notebook."""
+        first = sorted(self.findings, key=lambda each: tuple(Severity).index(each.severity))[:_MOST_DISPLAYED]
+        rows = [(each.code, each.severity, each.slug, each.location, each.message, each.count) for each in first]
+        table = html_table(["rule", "severity", "name", "place", "message", "count"], rows) if rows else ""
+        further = sum(self.counts.values()) - sum(each.count for each in first)
+        return f"<p>{self._summary}</p>{table}" + (f"<p>and {further:,} more</p>" if further > 0 else "")
 
     @property
-    def _kind(self) -> str:
-        return f"{self.format} {self.version}".rstrip()
+    def _summary(self) -> str:
+        kind = f"{self.format} {self.version}".rstrip()
+        counts = (f"{n:,} {name}{'' if n == 1 or name == Severity.INFO else 's'}" for name, n in self.counts.items())
+        return f"{kind}: {self.verdict.value}; {', '.join(counts)}"
 
     @property
     def by_severity(self) -> dict[str, dict[Severity, int]]:

@@ -5,26 +5,37 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
+from html import escape
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Literal, Unpack
+from typing import Any, Literal, Unpack
 
 from msgspec import Struct
 
 from corpusfmt.conversion.layout import Corpus, corpus_at
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
+from corpusfmt.formats import detect as detected_format
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.formats.general import GENERAL, broken_stream
 from corpusfmt.io.jsonlines import rows_before
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.lines import LongLine, lines
-from corpusfmt.io.paths import Entry
+from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.streams import StreamFault, open_chunks
-from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Location, UsageError
+from corpusfmt.model import (
+    INCOMPLETE_CODES,
+    BadInput,
+    Document,
+    Finding,
+    Location,
+    UsageError,
+    html_table,
+    pandas_module,
+)
 from corpusfmt.rules import finding_of
-from corpusfmt.wording import clipped, leading, unknown
+from corpusfmt.wording import clipped, leading, plural, unknown
 
 OnError = Literal["raise", "skip"] | Callable[[Finding], object]
 #: The fields that `read` can leave out; a document always has an id and a text.
@@ -45,6 +56,10 @@ class Choice(Struct, frozen=True):
         return (not self.languages or document.lang in self.languages) and (
             not self.sources or document.source in self.sources
         )
+
+
+# Documents that are displayed in a notebook, and those of a shard among which they are.
+_MOST_DISPLAYED, _MOST_LOOKED_AT = 5, 100
 
 
 class Documents:
@@ -79,6 +94,19 @@ class Documents:
                 yield each
             else:
                 self._reject(each)
+
+    def to_pandas(self) -> Any:
+        """Return the documents as a pandas data frame in memory, a row for each. Raises `UsageError` without pandas."""
+        return pandas_module().DataFrame(list(self))
+
+    def __repr__(self) -> str:
+        return f"<Documents of {self._corpus.entry.shown}: {self._corpus.format.name}, {plural(len(self._corpus.shards), 'shard')}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first documents that are chosen, of those at the start of each shard, for a notebook."""
+        near = (each for each in islice(self.heads(_MOST_LOOKED_AT), 10 * _MOST_LOOKED_AT) if self._choice.admits(each))
+        rows = [(each.id, each.source or "", each.lang or "", each.text) for each in islice(near, _MOST_DISPLAYED)]
+        return f"<p>{escape(repr(self))}</p>{html_table(['id', 'source', 'language', 'text'], rows)}"
 
     def heads(self, number: int) -> Iterator[Document]:
         """Yield the first `number` documents of each shard, as far as shards can be read; records that are none are left out."""
@@ -163,6 +191,23 @@ class Documents:
         self.skipped += 1
         if callable(self._on_error):
             self._on_error(found)
+
+
+class Detected(Struct, frozen=True):
+    """The format of a path, its version, which may be empty, and what tells them."""
+
+    format: str
+    version: str
+    evidence: str
+
+
+def detect(path: str | Path, *, follow_links: bool = False) -> Detected:
+    """Return the format of a file or folder. Links that lead out of it are followed only with `follow_links`.
+
+    Raises `UsageError` if no format knows it, and `BadInput` if it cannot be read.
+    """
+    found, detection = detected_format(entry_of(str(path), follow_links=follow_links))
+    return Detected(found.name, detection.version, detection.evidence)
 
 
 class Excerpt(Struct, frozen=True):

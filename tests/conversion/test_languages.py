@@ -144,19 +144,19 @@ def test_what_goes_to_quarantine_takes_its_attributes_along(tmp_path: Path) -> N
     [
         (
             {"language_attribute": "nope/m"},
-            "--language-attribute: attribute set `nope` not found; found: `lid`, `more/pii`",
+            "`language_attribute`: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
-        ({"language_attribute": "../lid/m"}, "--language-attribute is '../lid/m', expected SET/KEY"),
-        ({"language_attribute": "/lid/m"}, "--language-attribute is '/lid/m', expected SET/KEY"),
+        ({"language_attribute": "../lid/m"}, "`language_attribute` is '../lid/m', expected SET/KEY"),
+        ({"language_attribute": "/lid/m"}, "`language_attribute` is '/lid/m', expected SET/KEY"),
         (
             {"merge_attributes": True, "prefer_attributes": ["embedded", "nope"]},
-            "--prefer-attributes: attribute set `nope` not found; found: `lid`, `more/pii`",
+            "`prefer_attributes`: attribute set `nope` not found; found: `lid`, `more/pii`",
         ),
         (
             {"to": "dolma", "language_attribute": "lid/m"},
-            "--language-entry and --language-attribute are only for OSCAR",
+            "`language_entry` and `language_attribute` are only for OSCAR",
         ),
-        ({"to": "parquet", "language_entry": "lang"}, "--language-entry and --language-attribute are only for OSCAR"),
+        ({"to": "parquet", "language_entry": "lang"}, "`language_entry` and `language_attribute` are only for OSCAR"),
     ],
 )
 def test_names_that_mean_nothing_are_refused(options: dict[str, Any], message: str, tmp_path: Path) -> None:

@@ -224,15 +224,15 @@ def test_records_in_the_description(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({}, r"no record set has a text field: .* \(split_enums, images, captions, bounding_boxes\)"),
-        ({"text_field": "split"}, "several record sets have a text field: name one with --record-set"),
+        ({"text_field": "split"}, "several record sets have a text field: name one with `record_set`"),
         ({"record_set": "words"}, "unknown record set 'words'; known: split_enums"),
         ({"record_set": "captions"}, r"no field `text` or `content`: .*captions/image_id"),
         ({"record_set": "captions", "text_field": "words"}, "no field `words`"),
         (
             {"text_field": "caption", "id_field": "words"},
-            r'^recordSet "captions" has no field `words` for --id-field \(captions/id, captions/image_id, captions/caption, captions/split\)$',
+            r'^recordSet "captions" has no field `words` for `id_field` \(captions/id, captions/image_id, captions/caption, captions/split\)$',
         ),
-        ({"text_field": "caption", "part_bytes": 1}, "--part-size applies only to OSCAR"),
+        ({"text_field": "caption", "part_bytes": 1}, "`part_bytes` applies only to OSCAR"),
     ],
 )
 def test_what_is_not_meant_is_asked_for(options: Json, message: str, tmp_path: Path) -> None:

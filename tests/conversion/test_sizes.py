@@ -84,9 +84,9 @@ def test_dolma_shards_and_their_attributes_are_cut_at_the_same_rows(tmp_path: Pa
 
 
 def test_sizes_of_another_target_are_refused(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--shard-size"):
+    with pytest.raises(UsageError, match="`shard_bytes`"):
         corpusfmt.convert(oscar_corpus, tmp_path / "out", to="dolma", part_bytes=1000)
-    with pytest.raises(UsageError, match="--part-size"):
+    with pytest.raises(UsageError, match="`part_bytes`"):
         corpusfmt.convert(dolma_corpus, tmp_path / "out", to="oscar", shard_bytes=1000)
     assert not (tmp_path / "out").exists()
 

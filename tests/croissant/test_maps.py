@@ -77,7 +77,7 @@ def test_without_a_copy_repositories_are_gaps(url: str, tmp_path: Path) -> None:
     report = corpusfmt.validate(described(tmp_path, url), data=True)
     assert (found(report), report.verdict) == ([], "incomplete")
     assert "1 file is on the web, and nothing is fetched: --map names local copies" in str(report.coverage.gaps)
-    with pytest.raises(UsageError, match=r"nothing is fetched.*--map"):
+    with pytest.raises(UsageError, match=r"nothing is fetched.*`maps`"):
         list(corpusfmt.records(described(tmp_path, url), "rows"))
 
 
@@ -158,5 +158,5 @@ def test_a_copy_that_cannot_be_meant_is_wrong_usage(maps: list[str], message: st
 
 def test_a_corpus_has_no_copies_of_files(copy: Path) -> None:
     (copy / "data" / "a.jsonl").write_bytes(b'{"text": "a"}\n')
-    with pytest.raises(UsageError, match="--map applies only to Croissant"):
+    with pytest.raises(UsageError, match="`maps` applies only to Croissant"):
         corpusfmt.validate(copy / "data" / "a.jsonl", format="jsonl", maps={"repo": copy})

@@ -1149,7 +1149,7 @@ def test_a_bomb_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
         t__zip=buffer.getvalue(),
     )
-    with pytest.raises(LimitReached, match=r"t\.zip: GEN003 .* --max-expansion \(200\) allows"):
+    with pytest.raises(LimitReached, match=r"t\.zip: GEN003 .* `max_expansion` \(200\) allows"):
         read(path)
     assert corpusfmt.validate(path, format="croissant", data=True).by_rule["GEN003"] == 1
 

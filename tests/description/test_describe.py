@@ -161,9 +161,9 @@ def test_a_detail_that_there_is_not_or_that_cannot_be(tmp_path: Path) -> None:
         with pytest.raises(TypeError, match=f"nexpected keyword argument '{name}'"):
             corpusfmt.describe(corpus, **{name: "x"})  # type: ignore[arg-type]
     wrong: list[tuple[dict[str, Any], str]] = [
-        ({"date_published": "soon"}, "--date-published is 'soon', expected a date like 2024-01-31"),
-        ({"name": 5}, "--name is 5, expected a text"),
-        ({"creator": [5]}, r"--creator is \[5\], expected texts"),
+        ({"date_published": "soon"}, "`date_published` is 'soon', expected a date like 2024-01-31"),
+        ({"name": 5}, "`name` is 5, expected a text"),
+        ({"creator": [5]}, r"`creator` is \[5\], expected texts"),
     ]
     for details, message in wrong:
         with pytest.raises(UsageError, match=message):
@@ -210,7 +210,7 @@ def test_rows_that_are_like_dolma_keep_all_their_columns(
             assert [each["name"] for each in described["recordSet"]] == ["documents"]
             assert "`--format jsonl` describes all" in evidence[1]["notes"][-1]
     assert checked(corpus, tmp_path) == {}
-    with pytest.raises(UsageError, match="--format is croissant, whose"):
+    with pytest.raises(UsageError, match="`format` is croissant, whose"):
         corpusfmt.describe(corpus, format="croissant")
 
 

@@ -406,7 +406,7 @@ def test_a_repository_contains_the_files(
     tables = {f"{name} 1.csv": b"x\n1\n" for name in "ab"}
     folder = write(Folder(tables | {name: text.encode() for name, text in git.items()}, {}), tmp_path)
     if base is None:
-        with pytest.raises(UsageError, match="--repository is 'nowhere', expected a URL"):
+        with pytest.raises(UsageError, match="`repository` is 'nowhere', expected a URL"):
             corpusfmt.describe(folder, repository=url)
         return
     described = corpusfmt.describe(folder, repository=url)

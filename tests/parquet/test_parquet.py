@@ -202,7 +202,7 @@ def test_columns_are_named_by_options(tmp_path: Path) -> None:
 
 
 def test_options_for_columns_are_refused_where_names_are_fixed(dolma_corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--text-field"):
+    with pytest.raises(UsageError, match="`text_field`"):
         corpusfmt.convert(dolma_corpus, tmp_path / "out", to="parquet", text_field="content")
 
 

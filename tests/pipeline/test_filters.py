@@ -141,7 +141,7 @@ def test_filters_of_a_recipe_and_options_above_them(tmp_path: Path, wet: Path) -
     recipe.write_text(text + "\n[filter]\nmin-lines = 0\n")
     with pytest.raises(UsageError, match=r"`filter.min-lines` is 0, expected an integer from 1"):
         corpusfmt.build(wet, tmp_path / "3", recipe=str(recipe))
-    with pytest.raises(UsageError, match="--min-lines is 0, expected at least 1"):
+    with pytest.raises(UsageError, match="`min_lines` is 0, expected at least 1"):
         corpusfmt.build(wet, tmp_path / "3", selection=Selection(min_lines=0))
 
 

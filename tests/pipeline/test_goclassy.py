@@ -198,14 +198,14 @@ def test_a_language_asked_for_has_the_bytes_that_it_has_among_all(tmp_path: Path
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
-        (Selection(min_lines=2), "--min-lines counts lines of documents, and the format goclassy has no documents"),
+        (Selection(min_lines=2), "`min_lines` counts lines of documents, and the format goclassy has no documents"),
         (
             Selection(allow_urls="list.txt"),
-            "--allow-urls and --deny-urls need URLs, and the reader goclassy drops them",
+            "`allow_urls` and `deny_urls` need URLs, and the reader goclassy drops them",
         ),
         (
             Selection(deny_urls="list.txt"),
-            "--allow-urls and --deny-urls need URLs, and the reader goclassy drops them",
+            "`allow_urls` and `deny_urls` need URLs, and the reader goclassy drops them",
         ),
     ],
     ids=["lines", "allowed", "denied"],

@@ -102,7 +102,7 @@ def test_a_line_of_a_list_has_16_kib_at_most(tmp_path: Path) -> None:
 
 
 def test_a_base_without_a_list_and_a_pattern_without_a_match(tmp_path: Path, wet: Path) -> None:
-    with pytest.raises(UsageError, match="--base"):
+    with pytest.raises(UsageError, match="`base`"):
         corpusfmt.build(wet, tmp_path / "out", base="elsewhere")
     with pytest.raises(UsageError, match="no path matches"):
         corpusfmt.build(str(tmp_path / "*.none"), tmp_path / "out")

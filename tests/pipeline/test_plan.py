@@ -259,7 +259,9 @@ def test_wrong_usage_says_what_to_do(tmp_path: Path, name: str) -> None:
 def test_a_file_without_rates_is_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
     path = tmp_path / "rates.json"
     path.write_text(json.dumps(msgspec.to_builtins(RATES) | change))
-    with pytest.raises(UsageError, match=rf"^{path} has no rates \(.*{said}.*\): save some with --save-rates$"):
+    with pytest.raises(
+        UsageError, match=rf"^{path} has no rates \(.*{said}.*\): save some with `corpusfmt plan --save-rates`$"
+    ):
         saved_rates(str(path))
     with pytest.raises(UsageError, match=r"^cannot read the rates "):
         saved_rates(str(tmp_path / "missing.json"))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -111,3 +113,39 @@ def test_progress_is_told_after_each_shard(oscar_corpus: Path) -> None:
     shards = told[0].shards_total
     assert [each.shards for each in told] == list(range(shards + 1))
     assert told[-1].bytes == told[-1].bytes_total > 0
+
+
+def test_what_is_read_is_displayed_and_a_data_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"source": "s", "metadata": {"language": "<b>"}, "added": "2024-01-02T03:04:05.000Z", "text": "A text."}
+    rows = [json.dumps({"id": str(number), **row}) + "\n" for number in range(9)]
+    (tmp_path / "documents").mkdir()
+    (tmp_path / "documents/a.jsonl.gz").write_bytes(gzipped("".join(rows).encode()))
+    documents = corpusfmt.read(tmp_path, languages=["<b>"])
+    shown = documents._repr_html_()
+    assert (shown.count("<tr>"), shown.count("<td>&lt;b&gt;</td>")) == (6, 5), "heads, and the first documents"
+    assert "dolma, 1 shard&gt;" in shown
+    frames = SimpleNamespace(DataFrame=lambda rows: [dict(row) for row in rows])
+    monkeypatch.setitem(sys.modules, "pandas", frames)
+    assert documents.to_pandas() == [dict(each) for each in documents]
+    for result in (corpusfmt.stats(tmp_path), corpusfmt.compare(tmp_path, tmp_path)):
+        assert "<td>9</td>" in result._repr_html_()
+    sheet = corpusfmt.datasheet(tmp_path, statistics=corpusfmt.stats(tmp_path), verdict=corpusfmt.validate(tmp_path))
+    assert sheet.to_html().startswith("<!doctype html>\n")
+    assert corpusfmt.detect(tmp_path).format == "dolma"
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (corpusfmt.detect, "name one with `format` ("),
+        (lambda _: corpusfmt.plan(3), "add `mean_size` SIZE"),
+        (lambda _: corpusfmt.plan(["-"]), "`inputs` N with `mean_size` SIZE"),
+        (corpusfmt.verify, "with `manifest`, or write it with `corpusfmt seal`"),
+        (lambda path: corpusfmt.plan(3, mean_size=9, rates=str(path / "r.json")), "`corpusfmt plan --save-rates`"),
+    ],
+)
+def test_messages_name_arguments(call: Callable[[Path], object], said: str, tmp_path: Path) -> None:
+    (tmp_path / "r.json").write_text("{}")
+    with pytest.raises(UsageError) as error:
+        call(tmp_path)
+    assert said in str(error.value)

@@ -282,5 +282,5 @@ def test_options_that_do_not_go_together(options: list[str], said: str, built: P
 
 def test_a_key_needs_no_trust_configuration(built: Path, trusted: Trusted, keys: tuple[Path, Path]) -> None:
     for sign in (None, keys[0]):
-        with pytest.raises(UsageError, match="--trust-config needs `--sign sigstore`"):
+        with pytest.raises(UsageError, match="`trust_config` needs `sign sigstore`"):
             corpusfmt.seal(built, sign=sign, trust_config=trusted.config)

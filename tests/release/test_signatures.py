@@ -358,7 +358,7 @@ def test_a_signature_of_before_the_first_manifest_stays(built: Path, keys: tuple
 def test_what_is_not_true_is_not_signed(signed_release: Path, keys: tuple[Path, Path]) -> None:
     (signed_release / VERIFICATION).write_text("{}")
     before = tree(signed_release)
-    with pytest.raises(UsageError, match=r"MANIFEST.verification.json: .*: add --attest, or remove the statement"):
+    with pytest.raises(UsageError, match=r"MANIFEST.verification.json: .*: add `attest`, or remove the statement"):
         corpusfmt.seal(signed_release, sign=keys[0])
     assert tree(signed_release) == before
 

@@ -97,7 +97,7 @@ def test_a_manifest_from_elsewhere_is_believed_instead(release: Path, sealed: Pa
     assert corpusfmt.verify(release).findings == []
     assert found(corpusfmt.verify(release, manifest=sealed / "MANIFEST.json")) == DAMAGED
     (release / "MANIFEST.json").unlink()
-    with pytest.raises(UsageError, match=r"no MANIFEST.json in .*: name one with --manifest"):
+    with pytest.raises(UsageError, match=r"no MANIFEST.json in .*: name one with `manifest`"):
         corpusfmt.verify(release)
 
 

@@ -342,7 +342,7 @@ def test_without_its_origin_a_row_keeps_what_no_field_can_hold(tmp_path: Path) -
     first, second = rows_below(tmp_path / "out/documents")
     assert first == {"id": "1", "text": "x", "source": "jsonl", "metadata": {"set": "a"}}
     assert json.loads(second["metadata"]["corpusfmt_row"])["displaced"] == {"attributes": 7}
-    with pytest.raises(UsageError, match="--no-origin does not apply to dolma"):
+    with pytest.raises(UsageError, match="`no_origin` does not apply to dolma"):
         corpusfmt.convert(tmp_path / "out", tmp_path / "again", to="parquet", no_origin=True)
 
 
@@ -611,7 +611,7 @@ def test_options_that_do_not_apply(dolma_corpus: Path, tmp_path: Path) -> None:
             function(dolma_corpus, text_field="body")
     with pytest.raises(UsageError, match="the column profile cc-100 is of text, the source is jsonl"):
         corpusfmt.validate(page, format="jsonl", columns="cc-100")
-    with pytest.raises(UsageError, match="dolma has fixed field names: remove --url-field, or add --format"):
+    with pytest.raises(UsageError, match="dolma has fixed field names: remove `url_field`, or add `format`"):
         corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl", url_field="u")
     with pytest.raises(UsageError, match="cannot read the column profile missing"):
         corpusfmt.validate(page, columns="missing.toml")

@@ -51,7 +51,7 @@ def test_a_table_comes_back_from_other_formats(name: str, tmp_path: Path) -> Non
         assert (report.verdict.value, report.coverage.documents) == ("valid", len(rows))
         assert len(list(corpusfmt.read(place, format=fmt.name))) == len(rows)
         with pytest.raises(
-            UsageError, match="the rows have no text, which dolma needs: name its field with --text-field"
+            UsageError, match="the rows have no text, which dolma needs: name its field with `text_field`"
         ):
             corpusfmt.convert(place, tmp_path / "dolma", to="dolma", format=fmt.name)
         counts = run_cli("stats", place).stdout.decode()

@@ -190,7 +190,7 @@ def test_only_the_user_can_read_results(corpus: Path, tmp_path: Path) -> None:
 def test_a_cache_that_cannot_be_written_is_an_error_only_if_asked(corpus: Path, tmp_path: Path) -> None:
     (tmp_path / "verdicts").touch()
     assert validate(corpus, cache=Cache(tmp_path / "verdicts", 0)).verdict.value == "invalid"
-    with pytest.raises(UsageError, match=r"--cache: .*verdicts"):
+    with pytest.raises(UsageError, match=r"`cache`: .*verdicts"):
         validate(corpus, cache=cache_in(tmp_path))
 
 

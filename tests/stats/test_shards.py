@@ -87,7 +87,7 @@ def test_parts_that_do_not_belong_together_are_refused(dolma_corpus: Path, tmp_p
     one, other = parts_of(files[0], tmp_path, 2)[0], parts_of(files[1], tmp_path / "other", 2)[1]
     saved = tmp_path / "saved.json"
     saved.write_text(json.dumps(corpusfmt.stats(files[0]).to_dict()))
-    with pytest.raises(Incomplete, match="1 part of 2 missing: 2; run the shard with `--shard 2/2`"):
+    with pytest.raises(Incomplete, match="1 part of 2 missing: 2; run the shard with `shard 2/2`"):
         parts_at([one])
     for paths, message in (
         ([one, one], "are both part 1 of 2"),

@@ -195,7 +195,7 @@ def test_paths_for_workers_in_another_folder(tmp_path: Path, monkeypatch: pytest
     (tmp_path / "columns.toml").touch()
     assert placed_columns("dask", "name") == "name"
     assert placed_columns(None, "columns.toml") == "columns.toml"
-    with pytest.raises(UsageError, match=r"--columns is columns\.toml, expected an absolute path: workers of dask"):
+    with pytest.raises(UsageError, match=r"`columns` is columns\.toml, expected an absolute path: workers of dask"):
         placed_columns("dask", "columns.toml")
 
 

@@ -143,7 +143,7 @@ def test_tasks_that_wait_are_not_begun_once_the_total_is_reached() -> None:
         finished=finished,
         limits=Limits(max_total_bytes=10),
     )
-    with pytest.raises(LimitReached, match=r"more than --max-total-bytes \(10\)"):
+    with pytest.raises(LimitReached, match=r"more than `max_total_bytes` \(10\)"):
         list(results)
     assert begun == [0, 1, 2]
 
@@ -169,7 +169,7 @@ def test_a_worker_that_does_not_come_back_is_ended() -> None:
         sleep_on, range(4), executor_factory("processes", 2), window=4, limits=Limits(timeout=2).begun()
     )
     ended: list[object] = []
-    with pytest.raises(LimitReached, match=r"--timeout of 2 seconds"):
+    with pytest.raises(LimitReached, match=r"`timeout` of 2 seconds"):
         ended.extend(results)
     assert ended == [0, Late(), 2, 3]
 
@@ -196,7 +196,7 @@ needs_signals = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POS
 @needs_signals
 @pytest.mark.parametrize(
     ("bounds", "said"),
-    [(Limits(timeout=0.2), "--timeout of 0.2 seconds"), (Limits(), "of processor time for 0 bytes")],
+    [(Limits(timeout=0.2), "`timeout` of 0.2 seconds"), (Limits(), "of processor time for 0 bytes")],
     ids=["timeout", "guard"],
 )
 def test_time_ends_what_asks_no_meter(
@@ -354,7 +354,7 @@ def test_bounds_cannot_be_ignored(tmp_path: Path) -> None:
 
 def test_a_conversion_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
     source, out = dolma(tmp_path / "source"), tmp_path / "out"
-    with pytest.raises(LimitReached, match=r"--max-total-bytes \(100,000\)"):
+    with pytest.raises(LimitReached, match=r"`max_total_bytes` \(100,000\)"):
         corpusfmt.convert(source, out, to="parquet", limits=Limits(max_total_bytes=100_000))
     markers = list((out / ".corpusfmt").rglob("000000.json"))
     before = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in markers]

@@ -262,7 +262,7 @@ def test_a_state_in_a_store_is_resumed_and_leaves_nothing(
 
 
 def test_the_state_of_a_local_run_is_in_its_folder(wet: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--state is for outputs in a store"):
+    with pytest.raises(UsageError, match="`state` is for outputs in a store"):
         corpusfmt.build(wet, tmp_path / "out", state=tmp_path / "state")
 
 

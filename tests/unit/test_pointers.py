@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import corpusfmt
-from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, UsageError
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize 123456\n" % (b"0123456789abcdef" * 4)
@@ -117,4 +116,4 @@ def test_a_pointer_in_a_store(tmp_path: Path) -> None:
     import fsspec
 
     fsspec.filesystem("memory").pipe_file("/pointers/a.parquet", LFS)
-    assert [each.code for each in corpusfmt.validate(entry_of("memory://pointers")).findings] == ["GEN105"]
+    assert [each.code for each in corpusfmt.validate("memory://pointers").findings] == ["GEN105"]

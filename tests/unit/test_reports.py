@@ -586,11 +586,13 @@ def test_of_many_files_some_are_shown_by_rule() -> None:
 
 def test_a_report_displays_itself() -> None:
     report = a_report()
-    assert repr(report) == "<Report oscar 1.1: invalid; 7 error, 5 warning, 0 info>"
-    assert report._repr_html_() == (
-        "<p>oscar 1.1: <b>invalid</b></p><table><tr><td>GEN101</td><td>error</td><td>7</td></tr>"
-        "<tr><td>OSC305</td><td>warning</td><td>5</td></tr></table>"
-    )
+    assert repr(report) == "<Report oscar 1.1: invalid; 7 errors, 5 warnings, 0 info>"
+    assert (report.ok, bool(report)) == (False, False)
+    assert bool(Report("oscar", "1.1", Tally(), Coverage()))
+    shown = Page(report._repr_html_()).texts
+    assert shown["table/tr/th"][6:] == ["GEN101", "OSC305", "OSC305"], "errors first"
+    assert shown["table/tr/td"][:3] == ["error", "compressed-stream-corrupt", "ä \ud800<&>\x01.gz"]
+    assert shown["p"][1:] == ["and 3 more"]
 
 
 def test_a_report_as_a_data_frame(monkeypatch: pytest.MonkeyPatch) -> None:

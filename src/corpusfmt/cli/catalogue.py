@@ -160,8 +160,7 @@ def detect(
     follow_links: FollowLinks = False,
 ) -> None:
     """Print the format of a path, and the evidence for it."""
-    from corpusfmt import formats as registry
-    from corpusfmt.io.paths import entry_of
+    from corpusfmt import reading
 
-    fmt, detection = registry.detect(entry_of(path, follow_links=follow_links))
-    say(f"{f'{fmt.name} {detection.version}'.rstrip()}: {detection.evidence}")
+    found = reading.detect(path, follow_links=follow_links)
+    say(f"{f'{found.format} {found.version}'.rstrip()}: {found.evidence}")

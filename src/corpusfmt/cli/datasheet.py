@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -59,38 +58,36 @@ def command(
 ) -> None:
     """Describe a corpus on one HTML page: size, languages, lengths, domains, dates, repetition, samples, verdict, provenance."""
     from corpusfmt.cli.outcome import save
-    from corpusfmt.datasheet import eu as summary
-    from corpusfmt.datasheet.content import datasheet, saved_statistics
-    from corpusfmt.datasheet.web import html
+    from corpusfmt.datasheets import eu as summary
+    from corpusfmt.datasheets.content import datasheet
+    from corpusfmt.datasheets.web import html
     from corpusfmt.io.publish import output_at
-    from corpusfmt.reading import read
-    from corpusfmt.report.saved import load
-    from corpusfmt.statistics.run import OPTIONAL, stats
 
     if corpus == "-":
         raise UsageError("datasheet does not read standard input: write it to a file and pass that file")
     beside = [output.removesuffix(".html") + f".eu.{kind}" for kind in ("md", "csv")] if eu else []
     for path in (output, *beside):
         output_at(path, "--output")
-    report = None if verdict is None else (Path(verdict).name, load(verdict))
-    options: dict[str, Any] = {
-        "format": format_name,
-        "record_set": record_set,
-        **fields,
-        "follow_links": follow_links,
-        "limits": limits_of(bounds),
-    }
-    with temporary_folder() as scratch:
+    with temporary_folder() as scratch, shown_progress("counting") as show:
         listed = scratch / "domains.csv" if eu and statistics is None else None
-        if statistics is not None:
-            found = saved_statistics(statistics)
-        else:
-            more: dict[str, Any] = {"domains": listed, "tokenizer": tokenizer, "jobs": jobs, "engine": engine}
-            with shown_progress("counting") as show:
-                found = stats(corpus, count=OPTIONAL, progress=show, **more, **options).to_dict()
-        documents = read(corpus, on_error="skip", **options)
-        sheet = datasheet(corpus, found, documents, samples=samples, report=report)
+        sheet = datasheet(
+            corpus,
+            format=format_name,
+            statistics=statistics,
+            verdict=verdict,
+            samples=samples,
+            tokenizer=tokenizer,
+            domains=listed,
+            record_set=record_set,
+            jobs=jobs,
+            engine=engine,
+            follow_links=follow_links,
+            limits=limits_of(bounds),
+            progress=show,
+            **fields,
+        )
         for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
             save(lines(sheet, listed), path)
         save(html(sheet), output)
-    raise SystemExit(UNFINISHED if found["coverage"]["broken"] else FINDINGS if found["coverage"]["rejected"] else 0)
+    coverage = sheet.statistics["coverage"]
+    raise SystemExit(UNFINISHED if coverage["broken"] else FINDINGS if coverage["rejected"] else 0)

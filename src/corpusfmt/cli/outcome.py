@@ -33,6 +33,7 @@ from corpusfmt.io.paths import noting_outputs
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
+    CorpusfmtError,
     Finding,
     Incomplete,
     Location,
@@ -117,6 +118,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
+        CorpusfmtError.names_options = True
         try:
             with _ended_by_sigterm(), noting_outputs():
                 return command(*args, **kwargs)

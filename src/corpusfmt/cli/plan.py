@@ -71,40 +71,31 @@ def command(
     """Estimate tasks, scratch, output, memory and CPU-hours of a build, from what a sample takes on this machine."""
     import msgspec
 
-    from corpusfmt.engine.executors import available_processors
     from corpusfmt.io.publish import output_at, publish_bytes
-    from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, inputs_named
-    from corpusfmt.pipeline.plan import measured, plan_of, sample_of, saved_rates
-    from corpusfmt.pipeline.recipe import load_recipe
+    from corpusfmt.pipeline.plan import plan
 
     if bool(inputs) == (number is not None):
         raise UsageError("plan needs either inputs, or --inputs N with --mean-size SIZE")
     if rates is not None and (measure or save_rates is not None):
         raise UsageError("--rates measures nothing: remove --measure and --save-rates, or --rates")
-    if STANDARD_INPUT in (inputs or []):
-        raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
-    chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
-    sources = inputs_named(inputs, base, follow_links=follow_links) if inputs else []
-    sizes = [each.input.size for each in sources if each.input.size]
-    count = number or len(sources)
-    unknown = count - len(sizes) if sources else 0
-    if mean_size is None and not sizes:
-        raise UsageError("the sizes of the inputs are unknown: add --mean-size SIZE, like 150MB")
-    mean = size(mean_size) if mean_size is not None else sum(sizes) / len(sizes)
     place = None if save_rates is None else output_at(save_rates, "--save-rates")
-    found = (
-        saved_rates(rates)
-        if rates is not None
-        else measured(measure or sample_of(sources), chosen, recipe, keep_original=keep_original)
+    found = plan(
+        number or inputs or [],
+        mean_size=None if mean_size is None else size(mean_size),
+        base=base,
+        recipe=recipe,
+        keep_original=keep_original,
+        measure=measure or [],
+        rates=rates,
+        jobs=jobs,
+        follow_links=follow_links,
     )
     if place is not None:
-        publish_bytes(place, msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
-    whole = sum(sizes) + round(mean * (count - len(sizes)))
-    plan = plan_of(chosen, count, whole, found, jobs or available_processors(), unknown)
+        publish_bytes(place, msgspec.json.format(msgspec.json.encode(found.rates), indent=2) + b"\n")
     if output_format is Output.JSON:
-        write([msgspec.json.format(msgspec.json.encode(plan), indent=2).decode()], utf8=True)
+        write([msgspec.json.format(msgspec.json.encode(found), indent=2).decode()], utf8=True)
         return
-    for line in _lines(plan):
+    for line in _lines(found):
         say(line)
 
 

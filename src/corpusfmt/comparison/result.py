@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
-from corpusfmt.model import Finding, Json, UsageError
+from corpusfmt.model import Finding, Json, UsageError, html_table
 from corpusfmt.wording import clipped
 
 
@@ -163,6 +163,23 @@ class Comparison(Struct):
         if kind in _GROUPS:
             return bool(self.removed_languages if kind == _GROUPS[0] else self.removed_sources)
         return any(each.what == kind for each in self.changes)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{count:,} {kind}" for kind, name in KINDS.items() if (count := self.documents.found.get(name))
+        )
+        return f"<Comparison {self.old.path} → {self.new.path}: {counts or 'no differences'}>"
+
+    def _repr_html_(self) -> str:
+        """Return the numbers of differences, and places of some documents that differ, for a notebook."""
+        kinds = html_table(["documents", "old", "new", *KINDS, "same"], [self._counts])
+        rows = [(each.id, each.kind, each.old or "", each.new or "") for each in self.differences]
+        return kinds + (html_table(["document", "difference", "old", "new"], rows) if rows else "")
+
+    @property
+    def _counts(self) -> list[object]:
+        counted = asdict(self.documents)
+        return ["", *(counted[name] for name in ("old", "new", *KINDS.values(), "same"))]
 
     def as_json(self) -> Json:
         """Return the comparison in the form of `schemas/compare/compare.schema.json`."""

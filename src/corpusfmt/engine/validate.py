@@ -163,7 +163,7 @@ class Examined(Struct, frozen=True):
 
 
 @takes_options(Validation)
-def validate(path: str | Path | Entry, asked: Validation) -> Report:
+def validate(path: str | Path, asked: Validation) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,

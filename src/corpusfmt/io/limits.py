@@ -121,7 +121,7 @@ class LimitReached(Incomplete):
         self.path = path
 
     def __str__(self) -> str:
-        return f"{self.path or '.'}: GEN003 {self.reason}"
+        return self.worded(f"{self.path or '.'}: GEN003 {self.reason}")
 
     @property
     def finding(self) -> Finding:

@@ -14,17 +14,18 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from corpusfmt._resources import resource
+from corpusfmt.engine.executors import available_processors
 from corpusfmt.engine.progress import Progress
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import STATE, read_named
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.dedup import BYTES_OF_A_SORTED_LINE, CompactTask, compact, share_joined
-from corpusfmt.pipeline.intake.inputs import Source
+from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Source, inputs_named
 from corpusfmt.pipeline.intake.take import Scratch, Taken, bytes_of_later_stages
 from corpusfmt.pipeline.process.store import Size
 from corpusfmt.pipeline.process.wet import wet_batches
-from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.pipeline.recipe import Recipe, load_recipe
 from corpusfmt.pipeline.run import build
 from corpusfmt.pipeline.stages import Division, StageName
 from corpusfmt.report.text import human_size
@@ -63,6 +64,45 @@ class Plan(Struct, frozen=True):
     assumptions: Sequence[str]
     rates: Rates
     schema: Literal["corpusfmt-plan/1"] = field(name="schema", default="corpusfmt-plan/1")
+
+
+def plan(
+    inputs: Sequence[str | Path] | int,
+    *,
+    mean_size: int | None = None,
+    base: str | None = None,
+    recipe: str = "oscar-1.1",
+    keep_original: bool = False,
+    measure: Sequence[str] = (),
+    rates: str | Rates | None = None,
+    jobs: int | None = None,
+    follow_links: bool = False,
+) -> Plan:
+    """Return what a build will take: tasks, scratch and output in bytes, memory, CPU-hours.
+
+    `inputs` are those of `build`, or only their number; `mean_size` is in bytes, for inputs of unknown sizes. A sample is built
+    to measure this machine, of `measure` or some of the inputs, unless `rates` are given, saved or of another plan. `jobs` are
+    worker processes (None: one for each CPU).
+
+    Raises `UsageError` for wrong arguments, and `Incomplete` if the sample cannot be built within a minute.
+    """
+    chosen = load_recipe(recipe, {"deduplication": {"keep-original": True} if keep_original else {}})
+    named = [] if isinstance(inputs, int) else [str(each) for each in inputs]
+    if STANDARD_INPUT in named:
+        raise UsageError("plan does not read standard input: name files, or use --inputs N with --mean-size SIZE")
+    sources = inputs_named(named, base, follow_links=follow_links) if named else []
+    sizes = [each.input.size for each in sources if each.input.size]
+    count = inputs if isinstance(inputs, int) else len(sources)
+    if mean_size is None and not sizes:
+        raise UsageError("the sizes of the inputs are unknown: add --mean-size SIZE, like 150MB")
+    mean = mean_size if mean_size is not None else sum(sizes) / len(sizes)
+    if rates is None:
+        rates = measured(measure or sample_of(sources), chosen, recipe, keep_original=keep_original)
+    elif isinstance(rates, str):
+        rates = saved_rates(rates)
+    whole = sum(sizes) + round(mean * (count - len(sizes)))
+    unknown = count - len(sizes) if sources else 0
+    return plan_of(chosen, count, whole, rates, jobs or available_processors(), unknown)
 
 
 def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: int, unknown: int = 0) -> Plan:
@@ -177,7 +217,7 @@ def saved_rates(path: str) -> Rates:
     except OSError as error:
         raise UsageError(f"cannot read the rates {path}: {error}") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} has no rates ({error}): save some with --save-rates") from error
+        raise UsageError(f"{path} has no rates ({error}): save some with `corpusfmt plan --save-rates`") from error
 
 
 def sample_of(sources: Sequence[Source]) -> list[str]:

@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextvars import copy_context
+from html import escape
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +17,7 @@ from corpusfmt.formats import all_formats, refuse_barred
 from corpusfmt.formats.recordsets import Column, Record, RecordSource
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of
-from corpusfmt.model import BadInput, Finding, Severity, UsageError, pandas_module
+from corpusfmt.model import BadInput, Finding, Severity, UsageError, html_table, pandas_module
 from corpusfmt.wording import clipped, unknown
 
 if TYPE_CHECKING:
@@ -49,6 +51,10 @@ def _is(value: Any, text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return isinstance(wanted, bool) == isinstance(value, bool) and bool(wanted == value)
+
+
+# Records that are displayed in a notebook.
+_MOST_DISPLAYED = 5
 
 
 class Records:
@@ -91,6 +97,11 @@ class Records:
                     yield each
                 elif all(condition.admits(each) for condition in self._conditions):
                     yield Record({name: each[name] for name in names}, each.at)
+
+    def _repr_html_(self) -> str:
+        """Return the first records for a notebook."""
+        first = islice((each for each in in_own_context(self._read()) if isinstance(each, Record)), _MOST_DISPLAYED)
+        return html_table([escape(each.name) for each in self.columns], (list(each.values()) for each in first))
 
     def to_arrow(self) -> pa.Table:
         """Return the records as an Arrow table in memory; needs `pip install 'corpusfmt[parquet]'`.

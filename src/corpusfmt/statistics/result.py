@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import asdict
 
 from corpusfmt._version import VERSION
-from corpusfmt.model import Finding, Json
+from corpusfmt.model import Finding, Json, html_table
 from corpusfmt.statistics.domains import Domains
 from corpusfmt.statistics.sizes import LENGTHS, Attribute, Built, Counted, Repeats, Size, Sketch, TokenizerFile
+
+# Languages that are displayed in a notebook.
+_MOST_DISPLAYED = 10
 
 
 class Statistics(Struct):
@@ -119,6 +123,16 @@ class Statistics(Struct):
         return (
             f"<Statistics {self.format} {self.version}: {self.total.documents:,} documents, {self.total.bytes:,} bytes>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return the sizes of the whole and of the largest languages for a notebook."""
+        groups = [("all", self.total), *islice(self.by_language.items(), _MOST_DISPLAYED)]
+        rows = [
+            (name or "none", *(getattr(size, unit) for unit in ("documents", *self.units))) for name, size in groups
+        ]
+        further = len(self.by_language) - _MOST_DISPLAYED
+        more = f"<p>and {further:,} more languages</p>" if further > 0 else ""
+        return html_table(["", "documents", *self.units], rows) + more
 
     def to_dict(self) -> Json:
         """Return the statistics in the form of `schemas/stats/stats.schema.json`."""

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from corpusfmt.datasheet.content import Datasheet
-from corpusfmt.datasheet.web import not_counted
+from corpusfmt.datasheets.content import Datasheet
+from corpusfmt.datasheets.web import not_counted
 from corpusfmt.model import Json
 from corpusfmt.wording import markdown as code
 from corpusfmt.wording import plain, plural

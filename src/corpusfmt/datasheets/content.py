@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Unpack
 
 from msgspec import Struct
 
 from corpusfmt._resources import resource
+from corpusfmt.engine.progress import Progress
+from corpusfmt.formats import FieldNames
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.claims import check_claims
@@ -20,9 +23,12 @@ from corpusfmt.manifest.read import Refused, content_of, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.manifest.statements import SUMMARY
 from corpusfmt.model import Document, Json, Report, UsageError
-from corpusfmt.reading import Documents
+from corpusfmt.reading import Documents, read
+from corpusfmt.report.saved import load
 from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.statistics.result import Statistics
+from corpusfmt.statistics.run import OPTIONAL, stats
 from corpusfmt.statistics.saved import saved_bytes
 from corpusfmt.wording import clipped
 
@@ -72,15 +78,61 @@ class Datasheet(Struct, frozen=True):
     provenance: Mapping[str, str]
     notes: Sequence[str]
 
+    def to_html(self) -> str:
+        """Return a page that requests nothing."""
+        from corpusfmt.datasheets.web import html  # noqa: PLC0415 - is made of these values
+
+        return "".join(f"{line}\n" for line in html(self))
+
 
 def datasheet(
+    path: str | Path,
+    *,
+    format: str = "auto",  # noqa: A002 - the name that users type
+    statistics: Statistics | str | Path | None = None,
+    verdict: Report | str | Path | None = None,
+    samples: int = 2,
+    tokenizer: str | Path | None = None,
+    domains: str | Path | None = None,
+    record_set: str | None = None,
+    jobs: int | None = 1,
+    engine: str | None = None,
+    follow_links: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+    **fields: Unpack[FieldNames],
+) -> Datasheet:
+    """Return the datasheet of a corpus, whose `to_html` is a page for a browser.
+
+    `statistics` are those of `stats`, or a file with them, instead of counting again; `verdict` is a report of `validate`, also a
+    saved one, in place of the verification summary in the release. `samples` is the number of documents of each language. The other arguments are those of
+    `stats`. Raises what `stats` and `read` raise.
+    """
+    if isinstance(verdict, Report):
+        report: tuple[str, Report] | None = ("validate", verdict)
+    else:
+        report = None if verdict is None else (Path(verdict).name, load(verdict))
+    options: dict[str, Any] = {
+        "format": format,
+        "record_set": record_set,
+        "follow_links": follow_links,
+        "limits": limits,
+    }
+    if isinstance(statistics, Statistics):
+        found = statistics.to_dict()
+    elif statistics is not None:
+        found = saved_statistics(statistics)
+    else:
+        more: dict[str, Any] = {"domains": domains, "tokenizer": tokenizer, "jobs": jobs, "engine": engine}
+        found = stats(path, count=OPTIONAL, progress=progress, **more, **options, **fields).to_dict()
+    documents = read(path, on_error="skip", **options, **fields)
+    return datasheet_of(str(path), found, documents, samples=samples, report=report)
+
+
+def datasheet_of(
     path: str, statistics: Json, documents: Documents, *, samples: int, report: tuple[str, Report] | None = None
 ) -> Datasheet:
-    """Return the datasheet of a corpus with its statistics.
-
-    `samples` is the number of documents by language; `report` is a saved report with its name, in place of the verification summary
-    in the release. Raises what reading the documents raises.
-    """
+    """Return the datasheet of a corpus with its statistics; `report` is a saved one with its name."""
     entry = entry_of(path)
     folder = entry if entry.kind == "directory" else None
     notes: list[str] = []

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from corpusfmt.datasheet.content import HEADS, MOST_LANGUAGES, Datasheet
+from corpusfmt.datasheets.content import HEADS, MOST_LANGUAGES, Datasheet
 from corpusfmt.formats.describing import BCP_47
 from corpusfmt.formats.languages import LABELS
 from corpusfmt.model import Json
