@@ -104,7 +104,7 @@ def test_rows_count_for_the_bounds_of_a_run(tmp_path: Path) -> None:
         rows_read(path, numbers)
         assert meter.stored == path.stat().st_size
         assert 160_000 <= meter.read < 170_000
-    with limited(Limits(max_total_bytes=100_000)), pytest.raises(LimitReached, match=r"max-total-bytes \(100,000\)"):
+    with limited(Limits(max_total_bytes=100_000)), pytest.raises(LimitReached, match=r"`max_total_bytes` \(100,000\)"):
         rows_read(path, numbers)
 
 
