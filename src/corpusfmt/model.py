@@ -114,7 +114,8 @@ class Location(Struct, frozen=True):
     """A place in the input.
 
     `path` is relative to the validated root, POSIX; `line` and `column` count from 1, `byte` from 0 in the uncompressed
-    file; `pointer` is an RFC 6901 JSON pointer; `record` is a document or record id. All but `path` are optional.
+    file; `pointer` is an RFC 6901 JSON pointer; `record` is the id of a document, of a record, or of a node in RDF. All but
+    `path` are optional.
     """
 
     path: str
@@ -130,6 +131,8 @@ class Location(Struct, frozen=True):
             parts.append(str(self.line))
             if self.column is not None:
                 parts.append(str(self.column))
+        elif self.record is not None and self.pointer is not None:
+            parts[0] += f" <{self.record}>"
         return ":".join(parts)
 
 

@@ -53,15 +53,16 @@ def command(
 
 def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:
     for change in fixed.changes:
-        above = shown if shown.endswith("/") else ""
-        path, to = above + change.path if above else shown, above + change.to
+        above = shown[: shown.rfind("/") + 1]
+        path, to = above + change.path, above + change.to
         if diff:
             write(differences(change, path, to))
         elif change.to:
             summarise(f"renamed {path} to {to}")
         else:
-            is_removed = change.after is None and not change.note
-            summarise(f"{'removed' if is_removed else 'changed'} {path}{f': {change.note}' if change.note else ''}")
+            verb = "wrote" if change.before is None and not change.note else "changed"
+            verb = "removed" if change.after is None and not change.note else verb
+            summarise(f"{verb} {path}{f': {change.note}' if change.note else ''}")
     if fixed.repaired:
         mention(f"{'would repair' if diff else 'repaired'} {_counted(fixed.repaired)}")
     if fixed.removed:

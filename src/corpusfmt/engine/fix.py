@@ -18,6 +18,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
 from corpusfmt.io.paths import Changed, Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.temporary import temporary_folder
+from corpusfmt.io.text import pretty
 from corpusfmt.model import Finding, Incomplete, UsageError
 from corpusfmt.options import Option, takes_options
 
@@ -27,6 +28,8 @@ _MOST_FINDINGS = 10_000
 # A larger file that is removed is not shown.
 _MOST_HELD_BYTES = 1 << 20
 _DESCRIPTION = "croissant.json"
+# The version of `--to` that is a syntax.
+_JSON_LD = "json-ld"
 
 
 class Change(Struct, frozen=True):
@@ -60,7 +63,10 @@ class Fixing(Judging, frozen=True, kw_only=True):
     """What is fixed, and how: the options of `fix`. `write` False changes nothing."""
 
     format: FormatOption = "auto"
-    to: Annotated[str, Option("Bring a Croissant description to this version, like 1.1.", metavar="VERSION")] = ""
+    to: Annotated[
+        str,
+        Option("Bring a Croissant description to this version, like 1.1, or one in RDF to json-ld.", metavar="VERSION"),
+    ] = ""
     data: Data = False
     unsafe: Annotated[bool, Option("Also make repairs that may change what is said: review them.")] = False
     write: bool = True
@@ -73,7 +79,7 @@ def fix(path: str | Path | Entry, asked: Fixing) -> Fixed:
     """Repair what a check of a path finds and can be repaired; say what was changed.
 
     `unsafe` also makes repairs that may change what is said, and so need a review; `to` is a newer version of the format, to
-    which a description is brought; `write` False changes nothing. The rest of a file stays as it is, and a second call
+    which a description is brought, or "json-ld", as which one in RDF is written beside it; `write` False changes nothing. The rest of a file stays as it is, and a second call
     finds nothing to do. Files are replaced one by one, each whole or not at all.
 
     Raises `UsageError` for a missing or remote path and wrong options, `BadInput` for what cannot be read.
@@ -101,7 +107,9 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         plan.refuse_unread()
         options = replace(options, version=version or plan.version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter(), Counter())
-        mends = []
+        mends: list[Mend] = []
+        if asked.to == _JSON_LD:
+            mends += (_in_json_ld(fmt, each) for shard in plan.shards for each in shard.files.values())
         shards = [(fmt, shard) for shard in plan.shards if fmt.offers_edits]
         beside = None if fmt.descriptions or entry.kind != "directory" else entry.child(_DESCRIPTION)
         if beside is not None and beside.kind == "file":
@@ -143,9 +151,21 @@ def _format(entry: Entry, name: str, to: str) -> tuple[Format, str]:
             )
     else:
         fmt, version = named_format(name)
+    if to == _JSON_LD and fmt.descriptions:
+        return fmt, version
     if to and to not in fmt.versions:
         raise UsageError(f"--to is {to!r}, expected a version of {fmt.name}: {', '.join(fmt.versions)}")
     return fmt, to or version
+
+
+def _in_json_ld(fmt: Format, entry: Entry) -> Mend:
+    """Return the file that is written beside a description in RDF."""
+    assert fmt.descriptions is not None
+    content = b"".join(pretty(fmt.descriptions.json_ld(entry)))
+    path, url = (f"{each.rpartition('.')[0]}.json" for each in (entry.path, entry.url))
+    if os.path.lexists(url):
+        raise UsageError(f"{path} exists: move it, and run the same command again")
+    return Mend(replace(entry, path=path, url=url), content, is_new=True)
 
 
 def _mended(fmt: Format, shard: Shard, options: CheckOptions, fixed: Fixed, *, unsafe: bool) -> Shard:

@@ -232,6 +232,8 @@ class Descriptions(Struct, frozen=True):
     write: Callable[[Described, str], Json]
     #: Return a description, as bytes, with further properties of its dataset. Raises `UsageError` if it is none.
     complete: Callable[[bytes, Mapping[str, object]], Json]
+    #: Return a description in RDF as JSON-LD. Raises `UsageError` for one that is, `BadInput` for what is no description.
+    json_ld: Callable[[Entry], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
     survey: MakeSurvey

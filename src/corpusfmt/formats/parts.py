@@ -29,7 +29,7 @@ CHECKSUM_LIST = r"(?:.*[._-])?(?P<algorithm>md5|sha-?(?:1|224|256|384|512))(?:su
 #: Files next to the data that belong to a release but not to its format.
 ROOT_FILES = (
     rf"{CHECKSUM_LIST}|"
-    r"croissant\.json|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata(_schema)?\.json|(README|LICENSE)([.-].*)?"
+    r"croissant\.(json|nt|rdf|ttl)|stats\.(json|md)|MANIFEST(\.[a-z]+)?\.json|metadata(_schema)?\.json|(README|LICENSE)([.-].*)?"
     r"|.+\.(sig|asc|sigstore(\.json)?)"
 )
 

@@ -237,4 +237,4 @@ def _object(line: bytes) -> Json:
 
 
 #: Files that describe their folder.
-DESCRIPTIONS = ("croissant.json", "metadata.json")
+DESCRIPTIONS = ("croissant.json", "metadata.json", "croissant.ttl", "croissant.rdf", "croissant.nt")

@@ -27,7 +27,7 @@ from corpusfmt.io.paths import Entry, walk
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.manifest.rules import CARD_DIFFERS, CHECKSUM_DIFFERS, DESCRIPTION_DIFFERS, STATISTICS_DIFFER
-from corpusfmt.model import Json, Location, Problem
+from corpusfmt.model import BadInput, Json, Location, Problem
 from corpusfmt.rules import Judge
 
 _DESCRIPTION, _STATISTICS = "croissant.json", "stats.json"
@@ -105,9 +105,13 @@ def role_of_record(entry: Entry) -> str:
 def describes_files(folder: Entry) -> bool:
     """Return whether a folder has files that its description is about."""
     described = description_in(folder.child)
+    if described is None:
+        return False
+    fmt, entry = described
+    in_rdf = not entry.name.endswith(".json")
     try:
-        description = _object(described[1]) if described else {}
-    except OSError:
+        description = fmt.descriptions.json_ld(entry) if in_rdf and fmt.descriptions else _object(entry)
+    except (OSError, BadInput):
         return False  # which its own check reports
     has_sets = any("contentUrl" not in each and "containedIn" not in each for _, each in _resources(description))
     urls = {url for _, _, url in _described(description)}

@@ -11,7 +11,7 @@ from typing import Any
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.croissant.data.findings import Gap
-from corpusfmt.formats.croissant.layout import content_of
+from corpusfmt.formats.croissant.layout import content_of, syntax_of
 from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
 from corpusfmt.formats.croissant.model.extensions import CLASSES, KINDS_OF
 from corpusfmt.formats.croissant.model.graph import (
@@ -28,7 +28,7 @@ from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, V
 from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
 from corpusfmt.formats.croissant.model.tables import Property
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS, has_form
-from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension
+from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension, version_in_text
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of, shown
 from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
 from corpusfmt.formats.croissant.rules.data import references_of_examples
@@ -43,6 +43,7 @@ from corpusfmt.formats.croissant.rules.document import (
     NESTING_TOO_DEEP,
     NOT_A_JSONLD_OBJECT,
     NOT_UTF8,
+    RDF_SYNTAX,
     Part,
 )
 from corpusfmt.formats.croissant.rules.profiles import ToLoad, ToReview, Wanted
@@ -57,7 +58,7 @@ from corpusfmt.formats.general import (
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import DepthFault, JsonFault, NumberFault
-from corpusfmt.model import Fault, Location, Problem
+from corpusfmt.model import Fault, Location, Problem, UsageError
 from corpusfmt.rules import Judge, Requirement
 
 # By their own names, and by the names that `@vocab` gives them.
@@ -137,6 +138,9 @@ class Checker:
             return
         coverage.bytes = len(data)
         self._data = data
+        if syntax_of(self.entry) == "xml":
+            self._rdf(data, "xml")
+            return
         try:
             text, marked = decode(data)
         except EncodingFault as fault:
@@ -149,7 +153,30 @@ class Checker:
             first = Location(self.entry.path, line=1, byte=0)
             hint = "save the file as UTF-8 without a byte order mark"
             self.judge.report(NOT_UTF8, Problem("the file starts with a byte order mark", first, hint, minor=True))
-        self._text(text, head_bytes=3 if marked else 0)
+        if syntax := syntax_of(self.entry):
+            self._rdf(text.encode(), syntax)
+        else:
+            self._text(text, head_bytes=3 if marked else 0)
+
+    def _rdf(self, data: bytes, syntax: str) -> None:
+        try:
+            from corpusfmt.formats.croissant.model.rdf import NodePlaces, RdfFault, as_json_ld  # noqa: PLC0415
+        except ImportError:
+            needed = f"{self.entry.path} is RDF, which needs rdflib: pip install 'corpusfmt[rdf]'"
+            raise UsageError(needed) from None
+        version = self.options.version
+        if self.options.fixing and version != version_in_text(data):
+            refused = f"{self.entry.path} is RDF: write it with --to json-ld, and bring that to {version}"
+            raise UsageError(refused)
+        try:
+            tree = as_json_ld(data, syntax)
+        except RdfFault as fault:
+            kind, hint = RDF_SYNTAX, "correct the file, or write the description again"
+            if fault.is_large:
+                kind, hint = NESTING_TOO_DEEP, "flatten the description; move records to separate files"
+            self.judge.report(kind, Problem(fault.reason, Location(self.entry.path, line=fault.line), hint))
+            return
+        self._jsonld(tree, NodePlaces(self.entry.path, tree))
 
     def _text(self, text: str, head_bytes: int) -> None:
         if not is_page(self.entry.name, text):
@@ -235,7 +262,7 @@ class Checker:
         """Give each finding about the description the edits that repair it, where there are such."""
         findings = self.judge.tally.findings
         # Most descriptions that are checked have nothing to repair.
-        if all(finding.code == _FOR_AUTHORS for finding in findings):
+        if not self._texts or all(finding.code == _FOR_AUTHORS for finding in findings):
             return
         from corpusfmt.formats.croissant.repairs.registry import offered  # noqa: PLC0415
 

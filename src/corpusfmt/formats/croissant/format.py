@@ -11,14 +11,14 @@ from corpusfmt._resources import resource
 from corpusfmt.formats import CheckOptions, Format, LeftOut, Plan, Reader, Rejected, Shard
 from corpusfmt.formats.croissant.check import check
 from corpusfmt.formats.croissant.data import SOURCE
-from corpusfmt.formats.croissant.layout import detect, plan
+from corpusfmt.formats.croissant.layout import detect, plan, syntax_of
 from corpusfmt.formats.croissant.model.version import VERSIONS, WRITTEN
 from corpusfmt.formats.croissant.rules.dataset import is_semantic_version
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.describing import Described, Descriptions, Survey
 from corpusfmt.formats.recordsets import RecordSource
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import Document, Json
+from corpusfmt.model import Document, Json, UsageError
 
 
 # Checking a description does not need the modules that read record sets or write descriptions, which are slow to import.
@@ -50,6 +50,15 @@ def _complete(data: bytes, details: Mapping[str, object]) -> Json:
     from corpusfmt.formats.croissant.write import completed  # noqa: PLC0415
 
     return completed(data, details)
+
+
+def _json_ld(entry: Entry) -> Json:
+    from corpusfmt.formats.croissant.data.stream import understood  # noqa: PLC0415
+
+    if not syntax_of(entry):
+        raise UsageError(f"{entry.path} is JSON-LD")
+    tree: Json = understood(entry).tree
+    return tree
 
 
 def _is_of(data_type: str, value: object) -> bool:
@@ -99,5 +108,5 @@ FORMAT = Format(
     schema=_schema,
     offers_edits=True,
     records=_records,
-    descriptions=Descriptions(WRITTEN, _description, _complete, _is_of, _survey, is_semantic_version),
+    descriptions=Descriptions(WRITTEN, _description, _complete, _json_ld, _is_of, _survey, is_semantic_version),
 )

@@ -12,13 +12,22 @@ from corpusfmt.io.paths import Entry, walk
 from corpusfmt.model import Tally, UsageError
 
 _SUFFIXES = (".json", ".jsonld", ".html", ".htm")
+#: What rdflib calls the syntaxes of RDF, by suffix. N-Triples are Turtle.
+RDF_SYNTAXES = {".ttl": "turtle", ".nt": "turtle", ".rdf": "xml", ".xml": "xml"}
 
 # What identifies the bytes of a description.
 _CLAIM = re.compile(
     rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
 )
+# In RDF, a data set has any prefix.
+_CLAIM_IN_RDF = re.compile(rb"mlcommons\.org/(croissant|schema)\b|\bDataset\b")
 _MAX_SNIFFED = 8 * 1024 * 1024
 _MOST_LISTED = 10_000
+
+
+def syntax_of(entry: Entry) -> str:
+    """Return what rdflib calls the syntax of a description in RDF, "" for one in JSON-LD."""
+    return RDF_SYNTAXES.get(entry.name[entry.name.rfind(".") :].lower(), "")
 
 
 def content_of(entry: Entry, most: int) -> bytes:
@@ -32,7 +41,8 @@ def content_of(entry: Entry, most: int) -> bytes:
 
 
 def _claims(entry: Entry) -> Detection | None:
-    if not entry.name.endswith(_SUFFIXES):
+    syntax = syntax_of(entry)
+    if not syntax and not entry.name.endswith(_SUFFIXES):
         return None
     if entry.is_barred:
         return Detection("", f"the name {entry.name}")
@@ -42,8 +52,9 @@ def _claims(entry: Entry) -> Detection | None:
         return None
     if b"\0" in data[:64]:
         data = data.replace(b"\0", b"")  # UTF-16, which the check reports
-    found = _CLAIM.search(data)
-    if found is None or (b"@context" not in data and b"@type" not in data):
+    found = (_CLAIM_IN_RDF if syntax else _CLAIM).search(data)
+    is_other = b"schema.org/" not in data if syntax else b"@context" not in data and b"@type" not in data
+    if found is None or is_other or (entry.name.endswith(".xml") and b"22-rdf-syntax-ns#" not in data):
         return None
     return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
 

@@ -31,7 +31,8 @@ from corpusfmt.io.text import escaped
 
 # JSON-LD never reads a name with "//" after its colon as a compact IRI, with any prefixes in the context.
 _STAMP = "corpusfmt://place"
-_BASE = "https://document.invalid/"
+#: What relative IRIs are resolved against, and without again afterwards.
+BASE = "https://document.invalid/"
 
 # Schemes of absolute IRIs; other registered schemes do not occur in names of properties or classes.
 _SCHEMES = frozenset(
@@ -254,6 +255,8 @@ class _Full:
         for name, each in value.items():
             if name == "@context" or name in self._opaque:
                 copy[name] = as_meant(each) if name == "@context" else each
+                if name == "@context" and not pointer and isinstance(each, dict) and each.get("@language", "") is None:
+                    del copy[name]["@language"]  # PyLD cannot reset a language that is not set
             elif name in self._ids_named and not isinstance(each, str):
                 self.expansion.ids_not_strings.append((f"{pointer}/{escaped(name)}", each))
             else:
@@ -342,11 +345,11 @@ class _Full:
         self.expansion.every.append(node)
         written = {name: value for name, value in raw.items() if name in self._ids_named}
         if "@id" in item:
-            node.id = item["@id"].removeprefix(_BASE) if isinstance(item["@id"], str) else None
+            node.id = item["@id"].removeprefix(BASE) if isinstance(item["@id"], str) else None
             node.written_id = next(iter(written.values()), node.id)
         # A type that only looks like a keyword, such as `@foo`, expands to null.
         for each in filter(None, item.get("@type", ())):
-            node.types.append(self._names.short(each.removeprefix(_BASE), f"{pointer}/@type"))
+            node.types.append(self._names.short(each.removeprefix(BASE), f"{pointer}/@type"))
         self._read_keys(node, raw)
         for iri, values in item.items():
             if iri[:1] != "@" and iri != _STAMP:
@@ -404,7 +407,7 @@ def _expanded(tree: Any) -> list[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyLD warns about terms and types, which have rules of their own
-        expanded: list[Any] = jsonld.expand(tree, {"base": _BASE, "documentLoader": _load})
+        expanded: list[Any] = jsonld.expand(tree, {"base": BASE, "documentLoader": _load})
     return expanded
 
 

@@ -17,7 +17,9 @@ OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.o
 
 _NEAR = re.compile(r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant/?v?(\d+\.\d+)(?:\.\d+)?[/#]?", re.IGNORECASE)
 _OLD_IN_TEXT = re.compile(rb'"https?://mlcommons\.org/schema/')
-_CLAIMS_IN_TEXT = re.compile(rb'conformsTo"\s*:\s*(\[[^\]]{0,2000}\]|[^,}\]]{0,400})')
+_CLAIMS_IN_TEXT = re.compile(
+    rb'conformsTo"\s*:\s*(\[[^\]]{0,2000}\]|[^,}\]]{0,400})|conformsTo([^"].{0,400})', re.DOTALL
+)
 _IN_TEXT = re.compile(rb"mlcommons\.org/croissant/v?(\d\.\d)")
 _NEAR_EXTENSION = re.compile(
     r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant[/-](rai|geo)/v?(\d+(?:\.\d+)*)?[/#]?", re.IGNORECASE
@@ -63,7 +65,7 @@ def version_of(values: list[Value], namespaces: Collection[str] = (), declared: 
 
 def version_in_text(data: bytes) -> str:
     """Return the version that a document seems to claim, from its bytes."""
-    claims = b" ".join(_CLAIMS_IN_TEXT.findall(data))
+    claims = b" ".join(match[1] or match[2] for match in _CLAIMS_IN_TEXT.finditer(data))
     found = {match.decode() for match in _IN_TEXT.findall(claims)} & set(VERSIONS)
     vocabulary = "0.8" if _OLD_IN_TEXT.search(data) else "1.0"
     return max(found, default=vocabulary)

@@ -115,6 +115,19 @@ JSON_DUPLICATE_KEY = RULES.finding(
 )
 
 
+RDF_SYNTAX = RULES.finding(
+    "CRO108",
+    "rdf-syntax",
+    """A description with a name of RDF is not Turtle (`.ttl`), N-Triples (`.nt`) or RDF/XML (`.rdf`, `.xml`).
+
+    Why: a parser stops at the first error, and nothing after it is read.
+    Example: a missing full stop, an undeclared prefix, an XML entity that is defined in another file.
+    Fix: correct the file at the reported line.
+    """,
+    spec="RDF 1.1 Turtle, RDF 1.1 XML Syntax",
+)
+
+
 HTML_NO_JSONLD = RULES.finding(
     "CRO106",
     "html-no-jsonld",
