@@ -82,7 +82,7 @@ def test_a_list_that_is_missing_is_written(tmp_path: Path) -> None:
     assert shown.returncode == 1
     assert shown.stdout.startswith(b"--- /dev/null\n+++ b/corpus/af/af_sha256.txt\n@@ -0,0 +1,2 @@\n+")
     done = run_cli("fix", "corpus", cwd=tmp_path)
-    assert (done.returncode, done.stdout.split(b"\n")[0]) == (0, b"changed corpus/af/af_sha256.txt")
+    assert (done.returncode, done.stdout.split(b"\n")[0]) == (0, b"wrote corpus/af/af_sha256.txt")
     assert corpusfmt.fix(path, ignore=["OSC2"]).changes == []
 
 

@@ -55,7 +55,7 @@ def a_report() -> Report:
 
 
 FULL = r"""
-"ä \ud800<&>\x01.gz": GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
+"ä \ud800<&>\x01.gz" <id>: GEN101 error compressed-stream-corrupt: cut\nshort (7 times, first here)
 
 af/af.txt.gz:1:3: OSC305 warning short-sentence: line of 1 | characters
   help: drop it
@@ -80,7 +80,7 @@ INVALID: 7 errors, 5 warnings; 1 not checked, 10,500 ignored (DOL, GEN), 3 ignor
 
 GROUPED = r"""
 GEN101 compressed-stream-corrupt: 7
-          7  ä \ud800<&>\x01.gz  cut\nshort
+          7  ä \ud800<&>\x01.gz <id>  cut\nshort
 OSC305 short-sentence: 5
           5  af/af.txt.gz:1:3  line of 1 | characters
 
@@ -97,7 +97,7 @@ format `oscar 1.1` · profile `strict` · settings `c.toml` · finished `2024-01
 
 | rule | severity | count | first location | message |
 |---|---|--:|---|---|
-| `GEN101 compressed-stream-corrupt` | error | 7 | `ä \ud800<&>\x01.gz` | `cut\nshort` |
+| `GEN101 compressed-stream-corrupt` | error | 7 | `ä \ud800<&>\x01.gz <id>` | `cut\nshort` |
 | `OSC305 short-sentence` | warning | 5 | `af/af.txt.gz:1:3` | `line of 1 \| characters` |
 
 - not checked: `croissant.json`: ``record set `r` (nested keys are not read)``
@@ -186,7 +186,7 @@ def test_html_is_a_whole_page() -> None:
     rule = "html/body/main/details"
     assert texts[f"{rule}/summary/b"] == ["GEN101", "OSC305"], "errors first"
     assert texts[f"{rule}/summary/span/span"] == ["7 errors", "5 warnings"]
-    assert texts[f"{rule}/div/ol/li/code"] == ["ä \\ud800<&>\\x01.gz", "af/af.txt.gz:1:3", "af/af.txt.gz:2:3"]
+    assert texts[f"{rule}/div/ol/li/code"] == ["ä \\ud800<&>\\x01.gz <id>", "af/af.txt.gz:1:3", "af/af.txt.gz:2:3"]
     assert texts[f"{rule}/div/ol/li/span"][:2] == ["cut\\nshort (7 times, first here)", "line of 1 | characters"]
     assert "3 more were counted but not kept." in texts[f"{rule}/div/p"]
     assert 'href="https://corpusfmt.github.io/latest/rules/GEN101/"' in page
@@ -437,7 +437,7 @@ def test_junit_has_a_case_for_each_shard_and_a_skipped_one_for_what_did_not_run(
     assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("5", "1", "2")
     assert suite.get("time") == "1.750"
     texts = [text.strip() for each in suite.iter() for text in (each.text, each.tail) if text]
-    assert [text for text in texts if text] == ['"ä \\ud800<&>\\x01.gz": GEN101 cut\\nshort']
+    assert [text for text in texts if text] == ['"ä \\ud800<&>\\x01.gz" <id>: GEN101 cut\\nshort']
     cases = {case.get("name"): [child.tag for child in case] for case in suite.iter("testcase")}
     assert cases == {
         "af/af.txt.gz": [],

@@ -281,19 +281,19 @@ class _Nesting:
 
     def _context(self) -> dict[str, Any]:
         """Return the context of Appendix 1 with the language, the prefixes and the form of schema.org that are used."""
-        typed = (each.datatype for each in self._mentions if isinstance(each, Literal))
+        typed = (_literal(each).get("@type", "") for each in self._mentions if isinstance(each, Literal))
         objects = (each for each in self._mentions if isinstance(each, URIRef))
-        used = {str(each) for each in chain(objects, *self._nodes.values(), {*typed} - _NUMBERS - {None, XSD.boolean})}
+        used = {str(each) for each in chain(objects, typed, *self._nodes.values())}
 
-        def is_used(namespace: str) -> bool:
-            return any(each.startswith(namespace) for each in used)
+        def uses_of(namespace: str) -> int:
+            return sum(each.startswith(namespace) for each in used)
 
         version = "1.1" if any(str(each) == f"{VERSION_IRI}1.1" for each in self._mentions) else "1.0"
         context = appendix(version) | {"@language": self._language}
-        schema_org = next(filter(is_used, ("https://schema.org/", "http://schema.org/")), context["sc"])
+        schema_org = max(context["sc"], "https://schema.org/", "http://schema.org/", key=uses_of)
         context |= {"@vocab": schema_org, "sc": schema_org}
-        context |= {prefix: each for prefix, each in self._declared.items() if is_used(each)}
-        return context | {prefix: each for prefix, each in _PREFIXES if prefix not in context and is_used(each)}
+        context |= {prefix: each for prefix, each in self._declared.items() if uses_of(each)}
+        return context | {prefix: each for prefix, each in _PREFIXES if prefix not in context and uses_of(each)}
 
 
 def _literal(value: Literal) -> dict[str, Any]:
