@@ -99,6 +99,32 @@ def test_what_was_written_by_hand_remains() -> None:
     assert card_of(corpus, card_of(corpus).decode()) == card_of(corpus)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("README.md", OWN, {"language": ["xx"], "license": "cc0-1.0", "tags": ["web"]}),
+        ("README.md", "---\nlicense: other\nlicense_name: ours\n---\n", {"license": "other", "license_name": "ours"}),
+        ("README.md", "---\npretty_name: Own\nsize_categories: [n>1T]\nlanguage: [de, fr]\n---\n", {"pretty_name": "Own", "language": ["de", "fr"]}),
+        ("README.md", "---\nlicense: [\n---\n", {}),
+        ("README.md", "# No head", {}),
+        ("CITATION.cff", "title: Own\nlicense: ODC-By-1.0\n", {"pretty_name": "Own", "license": "odc-by"}),
+        ("LICENSE", "MIT License\n", {"license": "mit"}),
+        ("LICENSE", "All rights reserved.\n", {}),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_a_source_is_said_of_what_is_made_of_it(
+    name: str, text: str, expected: dict[str, Any], tmp_path: Path
+) -> None:
+    source = tmp_path / "rows"
+    source.mkdir()
+    (source / "a.jsonl").write_text('{"id": "1", "text": "a page"}\n')
+    (source / name).write_text(text)
+    corpusfmt.convert(source, tmp_path / "out", to="parquet")
+    found = head((tmp_path / "out" / "README.md").read_bytes())
+    del found["configs"], found["source_datasets"], found["task_categories"]
+    assert found == {"license": "unknown", "size_categories": ["n<1K"]} | expected
+
+
 def test_a_card_in_an_unfinished_corpus_is_extended(tmp_path: Path, dolma_corpus: Path) -> None:
     corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl")
     whole = (tmp_path / "out" / "README.md").read_text("utf-8")

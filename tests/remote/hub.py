@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
@@ -72,6 +73,31 @@ class Hub:
         else:
             _refuse(handler, 404, "RepoNotFound")
 
+    def take(self, handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        """Answer what `hf upload` asks: a repository, how files are sent, whether a card is right, a commit."""
+        known: Any = {}
+        _, _, kind, *named = urlsplit(handler.path).path.split("/")
+        if handler.headers.get("Authorization") != f"Bearer {self.token}":
+            _refuse(handler, 401, "RepoNotFound")
+            return
+        if kind == "repos":
+            asked = json.loads(body)
+            name = f"{asked.get('organization') or 'owner'}/{asked['name']}"
+            self.repositories.setdefault(name, Repository())
+            known = {"url": f"{self.url}/datasets/{name}"}
+        elif named[2:3] == ["preupload"]:
+            known["files"] = [
+                {"path": each["path"], "uploadMode": "regular", "shouldIgnore": False}
+                for each in json.loads(body)["files"]
+            ]
+        elif named[2:3] == ["commit"]:
+            repository = self.repositories["/".join(named[:2])]
+            files = [each["value"] for each in map(json.loads, body.splitlines()) if each["key"] == "file"]
+            added = {each["path"]: base64.b64decode(each["content"]) for each in files}
+            commit = repository.commit(repository.commits.get(repository.main, {}) | added)
+            known = {"commitUrl": f"{self.url}/datasets/{named[0]}/{named[1]}/commit/{commit}", "commitOid": commit}
+        _send(handler, 200, json.dumps(known).encode(), {"Content-Type": "application/json"})
+
     def _repository(self, name: str, allowed: bool) -> Repository | None:
         found = self.repositories.get(name)
         return None if found is None or (found.private and not allowed) else found
@@ -119,11 +145,11 @@ class Hub:
         elif not found["stored"]:  # as for files in Git LFS
             _send(handler, 302, b"", {"Location": f"{self.url}/stored{handler.path}?Signature=secret-of-the-store"})
         else:
-            self._send_part(handler, found["path"], data)
+            facts = {"X-Repo-Commit": commit or "", "ETag": f'"{hashlib.sha1(data).hexdigest()}"'}
+            self._send_part(handler, found["path"], data, facts)
 
-    def _send_part(self, handler: BaseHTTPRequestHandler, path: str, data: bytes) -> None:
+    def _send_part(self, handler: BaseHTTPRequestHandler, path: str, data: bytes, headers: dict[str, str]) -> None:
         asked = _RANGE.fullmatch(handler.headers.get("Range") or "")
-        headers = {}
         if asked:
             first, last = int(asked[1]), min(int(asked[2] or len(data)), len(data) - 1)
             headers["Content-Range"] = f"bytes {first}-{last}/{len(data)}"
@@ -178,6 +204,9 @@ def hub_server(token: str) -> Iterator[Hub]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             hub.answer(self)
+
+        def do_POST(self) -> None:
+            hub.take(self, self.rfile.read(int(self.headers["Content-Length"])))
 
         do_HEAD = do_GET  # noqa: N815 - named by `http.server`
 

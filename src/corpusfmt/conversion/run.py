@@ -112,7 +112,7 @@ def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) ->
     try:
         if not finished:
             with job.workplace.entered(digest(job.settings, job.fingerprint(work.shards)), share, finish=finish):
-                return completed(job, plan, work)
+                return completed(job, plan, work, source)
     except UsageError:
         # Another process may just have sealed the corpus.
         finished = report_of_finished(job, made_of, plan, source)
@@ -121,7 +121,7 @@ def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) ->
     return Report(job.way.target.name, job.way.target_version, Tally(), Coverage()) if share or finish else finished
 
 
-def completed(job: Job, plan: Plan, work: Work) -> Report:
+def completed(job: Job, plan: Plan, work: Work, source: Entry | None = None) -> Report:
     """Do the work of a conversion, seal the result, and return the report. Raises as `convert` does."""
     revision, coverage = _revision(plan), coverage_of(plan)
     try:
@@ -136,7 +136,7 @@ def completed(job: Job, plan: Plan, work: Work) -> Report:
     # What was made of the shards takes as much memory as they.
     plan.shards = work.shards = work.groups = ()
     converted = summed(results, work.losses)
-    files = seal(job.workplace, job.way, converted, made(job, CODE_FORMAT, converted, revision))
+    files = seal(job.workplace, job.way, converted, made(job, CODE_FORMAT, converted, revision), source)
     return report_of(job.way, plan, coverage, converted, job.options.on_loss, files)
 
 

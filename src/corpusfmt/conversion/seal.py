@@ -19,7 +19,8 @@ from corpusfmt.conversion.tasks import Job
 from corpusfmt.conversion.way import Way
 from corpusfmt.description import described
 from corpusfmt.description.card import NAME as CARD
-from corpusfmt.description.card import Release, card_of, existing_card
+from corpusfmt.description.card import Release, card_of, card_of_source, existing_card
+from corpusfmt.description.provenance import licence_on_the_hub, said_about, text_of
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import Plan
 from corpusfmt.io.compress import FileFacts
@@ -125,8 +126,11 @@ def _sealed_folders(workplace: Workplace, way: Way, files: Mapping[str, FileFact
             yield f"{folder}/{name}", facts
 
 
-def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json) -> int:
-    """Seal the output; return the number of data files. `made_of` has the provenance for the manifest."""
+def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, source: Entry | None) -> int:
+    """Seal the output; return the number of data files. `made_of` has the provenance for the manifest.
+
+    What files about the `source` say of it, such as its licence, is said of the output.
+    """
     root = workplace.destination
     files = converted.files
     files = dict(sorted((files | dict(_sealed_folders(workplace, way, files))).items()))
@@ -137,12 +141,16 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json) ->
             "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in sorted(converted.read.items())),
         }
 
+    by_file = {} if source is None else said_about(source, (), [])
+    said: Json = {name: value for each in by_file.values() for name, value in each.items()}
     card = existing_card(root / CARD)
+    if source is not None and CARD in by_file:
+        card = card or card_of_source(text_of(source, CARD) or "")
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw_others(files)
     workplace.refuse_replaced(files)
     workplace.see(files)
-    about = _about(way, root, files, made(), card)
+    about = _about(way, root, files, made(), card, said)
     sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in about.items()}
     whole = dict(sorted((files | sealed).items()))
     publish_manifest(root, way.target_name, whole, made(), aside=workplace.state)
@@ -150,7 +158,9 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json) ->
     return len(files)
 
 
-def _about(way: Way, root: Place, files: Mapping[str, FileFacts], made: Json, card: str) -> dict[str, Iterable[bytes]]:
+def _about(
+    way: Way, root: Place, files: Mapping[str, FileFacts], made: Json, card: str, said: Json
+) -> dict[str, Iterable[bytes]]:
     """Return the description and the card, which extends an earlier one."""
     writer = way.writer
     # Of several corpora, the first one has the record sets; among the variants of a release it is the deduplicated one.
@@ -159,7 +169,17 @@ def _about(way: Way, root: Place, files: Mapping[str, FileFacts], made: Json, ca
     # Not the name of the folder: the same conversion gives the same bytes wherever it is written.
     name = way.target_name
     description = described(name, describer, files, below, root=root, name=name, made=made, statistics={})
-    release = Release(name, describer.summary, "extended", files, writer.loaded, below if writer.by_language else None)
+    release = Release(
+        name,
+        describer.summary,
+        "extended",
+        files,
+        writer.loaded,
+        below if writer.by_language else None,
+        said.get("name", ""),
+        licence_on_the_hub(said),
+        said.get("inLanguage", ()),
+    )
     return {CARD: [card_of(release, card)], DESCRIPTION: pretty(description)}
 
 

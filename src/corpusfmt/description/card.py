@@ -92,7 +92,7 @@ _BEGIN_STATISTICS = "<!-- corpusfmt: statistics begin. What is written between t
 _END_STATISTICS = "<!-- corpusfmt: statistics end -->"
 _MOST_BYTES = 4 * 1024 * 1024
 # Properties in the order of a new card; those of an existing card remain, unless they follow from the contents.
-_FIRST = ("language", "license", "size_categories", "source_datasets", "task_categories")
+_FIRST = ("pretty_name", "language", "license", "size_categories", "source_datasets", "task_categories")
 _LAST = ("configs", "dataset_info")
 _DERIVED = frozenset({"language", "size_categories", *_LAST})
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?=:)")
@@ -106,15 +106,19 @@ _LARGE_SIZES = ("10B<n<100B", "100B<n<1T", "n>1T")
 class Release(Struct, frozen=True):
     """What a card is about: all files by path, and the tables that loaders make of them.
 
-    `default` is the folder of the variant that is loaded if no config is named; None for all documents.
+    `default` is the folder of the variant that is loaded if no config is named; None for all documents. `licence` is named as on
+    the Hub; `languages` are those of all documents, if no file has a language of its own.
     """
 
-    title: str
+    layout: str
     summary: str
     source: str
     files: Mapping[str, FileFacts]
     loaded: Callable[[str], Loaded | None]
     default: str | None = None
+    name: str = ""
+    licence: str = "unknown"
+    languages: Sequence[str] = ()
 
 
 class _Config(Struct):
@@ -164,15 +168,16 @@ def card_of(release: Release, existing: str = "") -> bytes:
     """Return the card of a release. What was written by hand in an existing card remains."""
     configs = _configs(release)
     languages = sorted({BCP_47.get(each.language, each.language) for each in configs if each.language})
+    head, body = _parted(existing)
     documents = sum(facts.documents or 0 for facts in release.files.values())
     size = (*_SIZES, *_LARGE_SIZES)[min(max(len(str(documents)) - 3, 0), 10)]
-    head, body = _parted(existing)
     blocks = {
-        "license": ['license: "unknown"'],
+        "pretty_name": [f"pretty_name: {_quoted(release.name)}"] if release.name else [],
+        "license": [f"license: {_quoted(release.licence)}"],
         "source_datasets": _listed("source_datasets", [release.source]),
         "task_categories": _listed("task_categories", ["text-generation"]),
         **{name: block for name, block in head.items() if name not in _DERIVED},
-        "language": _listed("language", languages),
+        "language": _listed("language", languages or release.languages) or head.get("language", []),
         "size_categories": _listed("size_categories", [size]),
         "configs": [line for each in configs for line in _lines_of_config(each)],
         "dataset_info": [line for each in configs for line in _lines_of_features(each)],
@@ -183,6 +188,14 @@ def card_of(release: Release, existing: str = "") -> bytes:
     properties = [line for name in (*_FIRST, *others, *_LAST) for line in blocks[name]]
     section = "\n".join([_BEGIN, "", *_contents(configs), "", _END])
     return "\n".join(["---", *properties, "---", _with_section(body, section, release)]).encode()
+
+
+def card_of_source(text: str) -> str:
+    """Return what a card says of what is made of its corpus: its head, but for what follows from the contents."""
+    lines = [
+        line for name, block in _parted(text)[0].items() if name not in {*_LAST, "size_categories"} for line in block
+    ]
+    return "\n".join(["---", *lines, "---", ""]) if lines else ""
 
 
 def existing_card(path: Place) -> str:
@@ -411,4 +424,4 @@ def _with_section(body: str, section: str, release: Release) -> str:
         return f"{before}{section}{after}"
     if body.strip():
         return f"{body.rstrip()}\n\n{section}\n"
-    return f"\n# {release.title}\n\n{release.summary}.\n\n{section}\n"
+    return f"\n# {release.name or release.layout}\n\n{release.summary}.\n\n{section}\n"

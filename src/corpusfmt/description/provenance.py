@@ -144,6 +144,12 @@ _ADDRESS = re.compile(
 )
 
 
+def licence_on_the_hub(said: Json) -> str:
+    """Return the licence of properties by the name that cards give it, `unknown` if there is none."""
+    name = said.get("license", "").rpartition("spdx.org/licenses/")[2]
+    return next((short for short, known in reversed(_LICENCES.items()) if known == name), "unknown")
+
+
 def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[str, Json]:
     """Return the properties that files about a corpus give, by file, apart from those that are given.
 
@@ -151,9 +157,10 @@ def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[st
     """
     made: dict[str, Json] = {}
     known = set(given)
-    for name, properties in _SAID.items() if corpus.kind == "directory" and not corpus.is_remote else ():
+    may_say = not corpus.is_remote or corpus.url.startswith("hf://")
+    for name, properties in _SAID.items() if corpus.kind == "directory" and may_say else ():
         try:
-            text = _text_of(corpus, name)
+            text = text_of(corpus, name)
             said = properties(text) if text is not None else {}
         except (OSError, ValueError, RecursionError, Malformed, UsageError) as error:
             notes.append(f"{name} is not read: {error}")
@@ -163,7 +170,8 @@ def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[st
     return made
 
 
-def _text_of(corpus: Entry, name: str) -> str | None:
+def text_of(corpus: Entry, name: str) -> str | None:
+    """Return the text of a file of at most 1 MiB. Raises `OSError` and `ValueError`."""
     entry = corpus.child(name)
     if entry is None or entry.kind != "file":
         return None
@@ -314,12 +322,12 @@ def _head_commit(corpus: Entry) -> str | None:
     if corpus.kind != "directory" or corpus.is_remote:
         return None
     try:
-        head = (_text_of(corpus, ".git/HEAD") or "").strip()
+        head = (text_of(corpus, ".git/HEAD") or "").strip()
         name = head.removeprefix("ref: ")
         if name != head:
-            packed = _text_of(corpus, ".git/packed-refs") or ""
+            packed = text_of(corpus, ".git/packed-refs") or ""
             lines = (line.partition(" ") for line in packed.split("\n"))
-            head = _text_of(corpus, f".git/{name}") or next((commit for commit, _, ref in lines if ref == name), "")
+            head = text_of(corpus, f".git/{name}") or next((commit for commit, _, ref in lines if ref == name), "")
     except (OSError, ValueError):
         return None
     return head.strip() if _COMMIT.fullmatch(head.strip()) else None
