@@ -19,6 +19,7 @@ from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
 from corpusfmt.io.text import JsonFault, NumberFault, parsed_json
+from corpusfmt.wording import plural
 
 Cast = Callable[[Any], Any]
 
@@ -258,7 +259,7 @@ def grouped(cast: Cast) -> Cast:
 def one(cast: Cast, value: Any) -> Any:
     """Cast a single value."""
     if isinstance(value, list) and cast not in (to_box, unchanged):
-        raise ValueError(f"a list of {len(value)} values, {NO_ARRAY}")
+        raise ValueError(f"a list of {plural(len(value), 'value')}, {NO_ARRAY}")
     return cast(value)
 
 

@@ -297,7 +297,7 @@ def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit
                 continue
             pointer = f"{place}/{escaped(name)}"
             right = _cast(value, each, draft.spelled(pointer))
-            if right is not ABSENT:
+            if right is not ABSENT and type_fault(right, each.data_types) is None:
                 yield draft.replace(pointer, right)
 
 
