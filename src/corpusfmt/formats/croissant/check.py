@@ -385,8 +385,7 @@ def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
             for value in values:
                 if not fits(view, value, row):
                     where = f"{view.title}: `{view.key(row.name)}`"
-                    minor = row.loose or _is_reading_of_text(value, row)
-                    yield mistyped(where, shown(value), expected(row), view.place_of(value), minor=minor)
+                    yield mistyped(where, shown(value), expected(row), view.place_of(value), minor=row.loose)
 
 
 @cache
@@ -487,11 +486,6 @@ def _is_of(view: View, node: Node, kind: str) -> bool:
 def _is_subclass(node: Node, kind: str) -> bool:
     # schema.org has hundreds of subclasses of CreativeWork; any typed node except an agent passes as one.
     return kind == "sc:CreativeWork" and not {"sc:Person", "sc:Organization"}.intersection(node.types)
-
-
-def _is_reading_of_text(value: Value, row: Property) -> bool:
-    """Return whether a number or boolean is given where the same value as text is expected."""
-    return row.kinds == ("Text",) and isinstance(value, Literal) and isinstance(value.value, int | float) and row.loose
 
 
 # --- web pages ---

@@ -237,21 +237,12 @@ REMOVED_TERMS = {row.name: row.successor for row in _ROWS if row.successor} | {
 
 #: The terms that the tables use and the context of Appendix 1 omits, so `@vocab` turns them into schema.org's.
 UNMAPPED_BY_APPENDIX = {
-    "1.0": frozenset(
-        {
-            "containedIn",
-            "excludes",
-            "equivalentProperty",
-            "delimiter",
-            "jsonQuery",
-            "samplingRate",
-            "isArray",
-            "arrayShape",
-            "annotation",
-        }
-    ),
+    "1.0": frozenset({
+        "containedIn", "excludes", "equivalentProperty", "delimiter", "jsonQuery", "samplingRate", "isArray", "arrayShape",
+        "annotation",
+    }),
     "1.1": frozenset({"samplingRate"}),
-}
+}  # fmt: skip
 
 
 def properties_of(shape: Shape, version: str) -> tuple[Property, ...]:

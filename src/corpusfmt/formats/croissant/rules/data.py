@@ -34,16 +34,13 @@ def data_not_json(record_set: RecordSet) -> Iterator[Problem]:
         if name not in record_set.node.values and several_lost(record_set.description):
             continue
         for value in record_set.all(name):
-            if not (isinstance(value, Literal) and (value.type == "@json" or _is_url(name, value))):
+            is_url = name == "cr:examples" and isinstance(value, Literal) and isinstance(value.value, str)
+            if not is_url and not (isinstance(value, Literal) and value.type == "@json"):
                 key = record_set.key(name)
                 message = f"{record_set.title}: the context does not map `{key}` as JSON"
                 hint = f'map it as `{{"@id": "{name}", "@type": "@json"}}` in the context'
                 yield Problem(message, record_set.place_of(value), hint)
                 break
-
-
-def _is_url(name: str, value: Literal) -> bool:
-    return name == "cr:examples" and isinstance(value.value, str)
 
 
 @RULES.rule("CRO502", "data-not-records", on=RecordSet, spec=_DATA)

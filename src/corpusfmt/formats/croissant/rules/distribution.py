@@ -73,10 +73,6 @@ def _is_listed(resource: Resource) -> bool:
     return isinstance(resource, FileSet) and bool(resource.manifests)
 
 
-def _in_container(file: Resource) -> bool:
-    return bool(file.containers)
-
-
 @RULES.rule("CRO303", "contenturl-not-relative", on=FileObject, severity=Severity.WARNING, spec=_FILE_OBJECT)
 def contenturl_not_relative(file: FileObject) -> Iterator[Problem]:
     """The contentUrl of a file in a container is a URL instead of a path.
@@ -85,7 +81,7 @@ def contenturl_not_relative(file: FileObject) -> Iterator[Problem]:
     Example: a file with `containedIn` that repeats the contentUrl of the archive.
     Fix: write the path of the file inside the container.
     """
-    if _in_container(file):
+    if file.containers:
         for literal in file.texts("sc:contentUrl"):
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", literal.value):
                 message = f"{file.title}: `contentUrl` is `{clip(literal.value)}`, expected a path inside the container"
@@ -110,7 +106,7 @@ def path_escapes_container(resource: Resource) -> Iterator[Problem]:
     Fix: write a path relative to the container, without `..`.
     """
     if isinstance(resource, FileObject):
-        if _in_container(resource):
+        if resource.containers:
             yield from _escaping(resource, "sc:contentUrl")
     else:
         yield from _escaping(resource, "cr:includes")
@@ -187,7 +183,7 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
     dataset = file.parent
     live = isinstance(dataset, Dataset) and dataset.is_true("cr:isLiveDataset")
     given = not file.lacks("sc:sha256") or not file.lacks("cr:md5")
-    if not given and not live and not _in_container(file):
+    if not given and not live and not file.containers:
         hint = "add the SHA-256 of the file, 64 hexadecimal digits"
         yield Problem(f"{file.title}: `sha256` is missing", file.at, hint, minor=file in file.description.manifests)
 

@@ -466,10 +466,6 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
         yield Problem(f"{field.title}: `dataType` is missing", field.at, "add a `dataType` such as `sc:Text`")
 
 
-def _typed(view: View) -> bool:
-    return isinstance(view, Field | RecordSet)
-
-
 @RULES.rule("CRO420", "datatype-not-iri", on=Element, spec="croissant-1.0#appendix-1-json-ld-context")
 def datatype_not_iri(element: Element) -> Iterator[Problem]:
     """A data type is not an IRI: the context makes it a plain string, or it is an object without `@id`.
@@ -478,7 +474,7 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
     Example: `"dataType": "cr:dataType"` in the context, without `"@type": "@vocab"`; `"dataType": {"name": "mean"}`.
     Fix: map it as Appendix 1 does; add the `@id` of the class.
     """
-    if not _typed(element):
+    if not isinstance(element, Field | RecordSet):
         return
     for value in element.all("cr:dataType"):
         if isinstance(value, Node) and value.id is None:
@@ -509,7 +505,7 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
     Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
     Fix: use a class of schema.org or Croissant; types of other vocabularies are fine.
     """
-    if not _typed(element):
+    if not isinstance(element, Field | RecordSet):
         return
     unknown = [name for name in element.data_types if not is_known_type(name)]
     for name in dict.fromkeys(unknown):
