@@ -14,6 +14,7 @@ import sys
 import zipfile
 from base64 import b64encode
 from hashlib import sha256
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -65,7 +66,8 @@ def main(runtime: Path, site: Path) -> None:
     for name in ("page.css", "page.js"):
         shutil.copy(_HERE / name, folder)
     page = (_HERE / "index.html").read_text("utf-8")
-    values = {"policy": _policy(), "profiles": _profiles(), "formats": _formats()}
+    example = escape((_HERE / "example.json").read_text("utf-8"))
+    values = {"policy": _policy(), "profiles": _profiles(), "formats": _formats(), "example": example}
     for name, value in values.items():
         page = page.replace(f"{{{name}}}", value)
     (folder / "index.html").write_text(page, "utf-8")

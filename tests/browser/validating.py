@@ -127,7 +127,25 @@ def used(page: Page, given: dict[str, Any]) -> dict[str, Any]:
     opened(page, given["fixable"])
     found["fixed"] = saved(page, "fixed")
     found["repaired"] = page.evaluate(_STATUS)
+    found |= mended(page)
     return found
+
+
+def mended(page: Page) -> dict[str, Any]:
+    """Load the example, go to its last finding, and apply the fixes."""
+    page.click("#example")
+    wait(page)
+    found: dict[str, Any] = {"example": page.evaluate(_STATUS)}
+    last = page.locator("#found button").last
+    found["place"] = last.inner_text().partition(":")[0]
+    last.click()
+    found["line"] = page.evaluate("() => text.value.slice(0, text.selectionStart).split('\\n').length")
+    page.click("#fixes")
+    wait(page)
+    found["difference"] = page.locator("#diff ins").count()
+    page.click("#apply")
+    wait(page)
+    return found | {"applied": page.evaluate(_STATUS), "left": page.locator("#diff").is_visible()}
 
 
 def attacked(page: Page, given: dict[str, Any]) -> dict[str, Any]:

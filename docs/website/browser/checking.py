@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
+from difflib import unified_diff
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,6 +18,10 @@ from corpusfmt.report.text import verdict_line
 
 # pyld imports it for documents in HTML, which are never fetched, and there is no wheel of it for WebAssembly.
 sys.modules |= {name: ModuleType(name) for name in ("lxml", "lxml.html")}
+
+
+# What is said to those who have the command line.
+_COMMANDS = r" Explain one with (?:`|<code>)corpusfmt rule \w+(?:`|</code>)\.|: (?:`|<code>)corpusfmt fix .*?(?:`|</code>)(?=\.)"
 
 
 def warm_up(*descriptions: str) -> None:
@@ -36,11 +42,11 @@ def checked(name: str, profile: str, format_: str, tell: Callable[[float], None]
             name, format=format_, profile=profile, jobs=1, progress=lambda progress: tell(_share(progress))
         )
     except CorpusfmtError as error:
-        return {"summary": str(error), "html": "", "json": "", "offersFixes": False}
-    report.arguments |= {"paths": [name], "format": format_, "profile": profile, "base": "."}
+        return {"summary": _without_options(str(error)), "html": "", "json": "", "offersFixes": False}
+    report.arguments["base"] = "."
     return {
-        "summary": verdict_line(report),
-        "html": corpusfmt.render(report, "html"),
+        "summary": re.sub(_COMMANDS, "", verdict_line(report)),
+        "html": re.sub(_COMMANDS, "", corpusfmt.render(report, "html")),
         "json": corpusfmt.render(report, "json"),
         "offersFixes": _offers_fixes(report),
     }
@@ -52,9 +58,25 @@ def fixed(name: str, profile: str, format_: str) -> dict[str, Any]:
         made = corpusfmt.fix(name, format=format_, profile=profile, write=False)
     except CorpusfmtError as error:
         return {"summary": str(error), "content": None}
-    content = next((each.after for each in made.changes if each.path == Path(name).name), None)
+    change = next((each for each in made.changes if each.path == Path(name).name), None)
+    content = change.after if change else None
+    before, after = (_lines(each) for each in ((change.before, change.after) if change else (None, None)))
+    diff = "\n".join(unified_diff(before, after, n=2, lineterm=""))
     repaired = ", ".join(f"{code} ({count})" for code, count in sorted(made.repaired.items()))
-    return {"summary": f"Repaired: {repaired}" if content else "Nothing can be repaired safely.", "content": content}
+    return {
+        "summary": f"Repaired: {repaired}" if content else "Nothing can be repaired safely.",
+        "content": content,
+        "diff": diff,
+    }
+
+
+def _without_options(message: str) -> str:
+    """Return a message for those who choose a format on the page."""
+    return message.replace("name one with `format`", "choose one above")
+
+
+def _lines(content: bytes | None) -> list[str]:
+    return (content or b"").decode("utf-8", "replace").splitlines()
 
 
 def _share(progress: Progress) -> float:

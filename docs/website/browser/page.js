@@ -2,7 +2,8 @@
 const WAIT_MS = 150; // after the last key
 const MOST_EDITED_BYTES = 1_000_000; // a larger file is checked and not shown in the editor
 const MOST_BYTES = 100 * 2 ** 20;
-const SAVES = ["fixed", "html", "json"];
+const SAVES = ["fixes", "fixed", "html", "json"];
+const MOST_LISTED = 200; // findings; the report has all
 const REASONS = [
   [/^RangeError|MemoryError|out of memory|[Ss]tack/, "the file needs more memory or deeper calls than a browser gives; use the command line"],
   [/NotFoundError|NotReadableError|could not be read/, "the file changed or is gone; open it again"],
@@ -69,7 +70,7 @@ const heard = {
     running = null;
     settle();
     // The verdict on an older state would only flicker.
-    if (asked.subject === subject && waiting?.task !== "check") (asked.task === "fix" ? showFixed : showReport)(answer, asked);
+    if (asked.subject === subject && waiting?.task !== "check") ({check: showReport, fix: showFixed, preview: showFixes})[asked.task](answer, asked);
     next();
   },
   failed({reason}) { failed(reason); },
@@ -112,12 +113,12 @@ function next() {
   waiting = null;
   say("Checking…");
   stop.hidden = false;
-  worker.postMessage({kind: running.task, ...running});
+  worker.postMessage({kind: running.task === "check" ? "check" : "fix", ...running});
 }
 
 function hideReport() {
   result = null;
-  frame.hidden = true;
+  frame.hidden = at("found").hidden = at("diff").hidden = true;
   for (const id of SAVES) at(id).disabled = true;
 }
 
@@ -130,7 +131,63 @@ function showReport(answer) {
   // Links of the report open next to it.
   frame.srcdoc = answer.html.replace("</title>", '</title><base target="_blank">');
   for (const id of ["html", "json"]) at(id).disabled = false;
-  at("fixed").disabled = !answer.offersFixes;
+  at("fixes").disabled = at("fixed").disabled = !answer.offersFixes;
+  const {findings} = JSON.parse(answer.json);
+  at("found").hidden = !findings.length;
+  at("found").querySelector("ol").replaceChildren(...findings.slice(0, MOST_LISTED).map(listed));
+}
+
+function element(name, className, ...content) {
+  const made = document.createElement(name);
+  made.className = className;
+  made.append(...content);
+  return made;
+}
+
+// What stands in backticks is code.
+const marked = (words) => words.split(/`([^`]+)`/).map((part, at) => (at % 2 ? element("code", "", part) : part));
+
+// A finding that leads to its place in the editor.
+function listed({rule, severity, message, hint, location: {path, line, column}}) {
+  const place = line ? `${line}:${column ?? 1}` : path, help = hint ? [element("small", "", "help: ", ...marked(hint))] : [];
+  const button = element("button", severity, `${place} `, element("b", "", rule), " ", ...marked(message), ...help);
+  button.type = "button";
+  button.addEventListener("click", () => jump(line ?? 1, column ?? 1));
+  return element("li", "", button);
+}
+
+function jump(line, column) {
+  const before = text.value.split("\n", line - 1).join("\n").length + (line > 1 ? 1 : 0);
+  const [content] = text.value.slice(before).split("\n", 1);
+  const start = before + [...content].slice(0, column - 1).join("").length;
+  text.focus();
+  text.setSelectionRange(start, before + content.length);
+  text.scrollTop = (line - 4) * parseFloat(getComputedStyle(text).lineHeight);
+  at("editor").scrollIntoView({block: "nearest"});
+}
+
+function number() {
+  const count = text.value.split("\n").length, {length} = at("lines").textContent.split("\n");
+  if (count !== length) at("lines").textContent = Array.from({length: count}, (_, line) => line + 1).join("\n");
+  at("lines").scrollTop = text.scrollTop;
+}
+
+// What is shown is applied to the editor, if the editor has the file, and else downloaded.
+let proposed = null;
+function showFixes(answer) {
+  say(answer.summary);
+  proposed = answer.content;
+  at("diff").hidden = !answer.content;
+  const names = {"+": "ins", "-": "del"};
+  const rows = (answer.diff ?? "").split("\n").slice(2).map((line) => element(names[line[0]] ?? "span", "", `${line}\n`));
+  at("diff").querySelector("pre").replaceChildren(...rows);
+}
+
+function edit(content) {
+  text.value = content;
+  text.setSelectionRange(0, 0);
+  text.scrollTop = 0;
+  text.dispatchEvent(new Event("input"));
 }
 
 function showFixed(answer, asked) {
@@ -154,11 +211,13 @@ async function open(file) {
   }
   const opened = subject = {name: file.name, file};
   text.value = "";
+  number();
   const isEdited = file.size <= MOST_EDITED_BYTES;
   try {
     const content = await file.slice(0, isEdited ? file.size : 1).arrayBuffer();
     if (subject !== opened) return;
     if (isEdited) text.value = editable(content);
+    number();
   } catch (error) {
     if (subject === opened) forget(`${file.name} cannot be read: it may be a folder, or gone (${error.name}).`);
     return;
@@ -190,7 +249,9 @@ function forget(words) {
   next();
 }
 
+text.addEventListener("scroll", number);
 text.addEventListener("input", () => {
+  number();
   soon();
   typing = setTimeout(() => {
     const name = subject && !/\.(gz|zst|bz2|xz)$/.test(subject.name) ? subject.name : "croissant.json";
@@ -223,6 +284,13 @@ stop.addEventListener("click", () => {
   start();
 });
 at("fixed").addEventListener("click", () => ask("fix"));
+at("fixes").addEventListener("click", () => ask("preview"));
+at("apply").addEventListener("click", () => {
+  if (text.value) edit(new TextDecoder().decode(proposed));
+  else save(proposed, subject.name, "application/octet-stream");
+});
+at("dismiss").addEventListener("click", () => { at("diff").hidden = true; });
+at("example").addEventListener("click", () => { subject = null; edit(at("sample").content.textContent); });
 at("html").addEventListener("click", () => save(result.html, "report.html", "text/html"));
 at("json").addEventListener("click", () => save(result.json, "report.json", "application/json"));
 addEventListener("dragover", (event) => { event.preventDefault(); document.body.classList.add("over"); });
