@@ -132,7 +132,8 @@ function showReport(answer) {
   frame.srcdoc = answer.html.replace("</title>", '</title><base target="_blank">');
   for (const id of ["html", "json"]) at(id).disabled = false;
   at("fixes").disabled = at("fixed").disabled = !answer.offersFixes;
-  const {findings} = JSON.parse(answer.json);
+  const {findings} = JSON.parse(answer.json), worst = ({severity}) => ["error", "warning", "info"].indexOf(severity);
+  findings.sort((a, b) => worst(a) - worst(b) || (a.location.line ?? 0) - (b.location.line ?? 0));
   at("found").hidden = !findings.length;
   at("found").querySelector("ol").replaceChildren(...findings.slice(0, MOST_LISTED).map(listed));
 }
