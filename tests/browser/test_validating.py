@@ -169,7 +169,7 @@ def test_reports_are_those_of_the_command_line(reported: list[str], found: dict[
     assert [
         path.relative_to(FIXTURES).as_posix()
         for path, each, expected in zip(DESCRIPTIONS, said, reported, strict=True)
-        if expected.replace("name one with --format", "choose one above") not in {each, f"error: {each}\n"}
+        if expected.replace("--format", "Format") not in {each, f"error: {each}\n"}
     ] == []
 
 

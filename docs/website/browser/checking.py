@@ -72,7 +72,7 @@ def fixed(name: str, profile: str, format_: str) -> dict[str, Any]:
 
 def _without_options(message: str) -> str:
     """Return a message for those who choose a format on the page."""
-    return message.replace("name one with `format`", "choose one above")
+    return message.replace("`format`", "Format")
 
 
 def _lines(content: bytes | None) -> list[str]:
