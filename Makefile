@@ -223,8 +223,8 @@ terminal-test: $(VENV)/.develops $(HOSTS)/.installed
 	@for each in tmux zsh fish nvim; do command -v $$each >/dev/null || echo "not run for lack of $$each (Debian: apt-get install tmux zsh fish neovim)"; done
 	CORPUSFMT_TERMINAL=1 CORPUSFMT_NVIM=$(abspath $(HOSTS))/bin/nvim $(BIN)/python -m pytest -n auto tests/terminal
 
-## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=1
-## pages that install are run in a fresh environment. After `make browser` the site is searched in Chromium, too.
+## Build the documentation site in its own environment, strictly, and test it: build/site/html. With CORPUSFMT_INSTALLS=DIR
+## pages that install are run in a fresh environment, with the wheel in this folder. After `make browser` the site is searched in Chromium, too.
 DOCS ?= build/docs
 $(DOCS)/.installed: locks/docs.txt
 	$(ENVIRONMENT)
@@ -235,9 +235,8 @@ docs: rules $(DOCS)/.installed
 	$(DOCS)/bin/zensical build --strict --config-file build/site/zensical.toml
 	@if $(MAKE) --no-print-directory $(PAGE)/.installed; then PYTHONPATH=docs $(BIN)/python -m website.inbrowser $(PAGE) build/site/html; \
 	else echo "left out: the page that validates in the browser, because Pyodide or its wheels cannot be fetched"; fi
-	$(if $(CORPUSFMT_INSTALLS),rm -rf build/wheels && $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir build/wheels .)
 	CORPUSFMT_BROWSER=$(addsuffix /bin/python,$(abspath $(dir $(wildcard $(BROWSER)/.installed)))) CORPUSFMT_CHROMIUM=$(CHROMIUM) \
-	  CORPUSFMT_SITE=$(abspath build/site/html) CORPUSFMT_INSTALLS=$(if $(CORPUSFMT_INSTALLS),$(abspath build/wheels)) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py tests/documentation/test_elsewhere.py
+	  CORPUSFMT_SITE=$(abspath build/site/html) CORPUSFMT_INSTALLS=$(abspath $(CORPUSFMT_INSTALLS)) $(BIN)/python -m pytest -n auto --dist worksteal tests/documentation/test_site.py tests/documentation/test_sessions.py tests/documentation/test_elsewhere.py
 
 ## Write what the commands on PAGES print into these pages: read the diff before you commit it.
 PAGES ?= $(wildcard docs/tutorials/*.md)
@@ -275,7 +274,7 @@ FUZZ_CASES ?= 100000
 FUZZ_START ?= 0
 FUZZ_SEED ?= 1
 fuzz: $(VENV)/.develops
-	CORPUSFMT_FUZZ=$$(($(FUZZ_CASES) / 20)) $(BIN)/python -m pytest -n auto tests -k mutation
+	CORPUSFMT_FUZZ=$$(($(FUZZ_CASES) / 20)) $(BIN)/python -m pytest -n auto $(wildcard tests/*/test_mutations.py)
 	PYTHONPATH=tests $(BIN)/python -m fuzz.run --cases $(FUZZ_CASES) --start $(FUZZ_START) --seed $(FUZZ_SEED)
 
 ## Run each native kernel under AddressSanitizer and UBSan on unusual and corrupt inputs for FUZZ_SECONDS. If Clang has

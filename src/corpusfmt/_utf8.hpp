@@ -23,6 +23,16 @@ constexpr unsigned char is_within(unsigned char byte, unsigned char first, unsig
 
 constexpr bool is_digit(char byte) { return byte >= '0' && byte <= '9'; }
 
+// Whether a text fits a pattern, in which 9 is any digit, X a hexadecimal one and B one of base32.
+inline bool fits(std::string_view text, std::string_view pattern) {
+    return std::equal(text.begin(), text.end(), pattern.begin(), pattern.end(), [](char byte, char wanted) {
+        if (wanted == '9') return is_digit(byte);
+        if (wanted == 'X') return is_digit(byte) || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
+        if (wanted == 'B') return (byte >= 'A' && byte <= 'Z') || (byte >= '2' && byte <= '7');
+        return byte == wanted;
+    });
+}
+
 inline const unsigned char* bytes_of(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
 
 CORPUSFMT_WIDE inline unsigned char largest_in(std::string_view text) {

@@ -134,13 +134,6 @@ std::vector<Wanted> random_wanted(size_t width, Source& source) {
     return wanted;
 }
 
-void exercise_numbers(Source& source) {
-    const auto number = static_cast<int64_t>(source() >> below(source, 64)) * (source() % 2 ? 1 : -1);
-    if (corpusfmt::hash_of(number) != corpusfmt::Xxh64::of(std::to_string(number))) {
-        fail("another hash of a number", std::to_string(number));
-    }
-}
-
 struct Harness {
     static constexpr bool kWantsFiles = false;
     std::vector<std::string> files;
@@ -153,7 +146,6 @@ struct Harness {
         ++rounds;
         const size_t width = 1 + below(source, 3);
         rows += exercise(random_table(width, source), width, random_wanted(width, source));
-        exercise_numbers(source);
     }
 
     void summarise() const { std::printf("%zu rounds, %zu rows accepted: nothing found\n", rounds, rows); }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from langid.fasttext_writer import ModelSpec
-from pipeline.test_scratch import copies, files  # noqa: F401 - fixtures
+from pipeline.test_inputs_of_runs import copies, files  # noqa: F401 - fixtures
 from support import SAMPLE, run_cli, tree
 
 import corpusfmt

@@ -196,7 +196,6 @@ def test_excluded_inputs_are_read_again(wet: Path, tmp_path: Path) -> None:
         (["--shard", "1/0"], "--shard is '1/0', expected i/n with i from 1 to n, like 3/8"),
         (["--shard", "1/2", "--finish"], "--shard and --finish are two steps: run all shards, then --finish alone"),
         (["--shard", "1/2", "--engine", "dask"], "--engine is dask, and shards run on their own machines: remove one of the two"),
-        (["--finish", "--scratch-limit", "1GB"], "shards cannot share --scratch-limit: remove it, and name inputs that all machines see"),
         (["--shard", "1/2", "-"], "shards cannot share standard input: remove it, and name inputs that all machines see"),
         (["--shard", "1/2", "--output", "memory://bucket/out"], "memory://bucket/out is in a store where shards cannot write side by side: choose a folder, s3:// or gs://"),
     ],

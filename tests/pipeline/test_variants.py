@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,9 @@ import corpusfmt
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.langid import Classifier
-from corpusfmt.model import Incomplete, Severity, UsageError, Verdict
+from corpusfmt.model import Severity, UsageError, Verdict
 from corpusfmt.pipeline.choices import Selection
 from corpusfmt.pipeline.dedup import DedupTask, buckets, dedup, first_occurrences, keys_of, sorted_keys
-from corpusfmt.pipeline.intake.take import Scratch
-from corpusfmt.pipeline.package.shuffle import shuffled
 from corpusfmt.pipeline.recipe import HashName, recipe_text
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
@@ -164,40 +162,6 @@ def test_parts_of_shuffled_lines_are_cut_between_lines(tmp_path: Path) -> None:
     joined = b"".join(texts(tmp_path / "out/en")[f"en_part_{number + 1}.txt.gz"] for number in range(parts))
     assert joined == texts(tmp_path / "whole/en")["en_dedup.txt.gz"]
     assert_strictly_valid(corpusfmt.validate(tmp_path / "out", profile="strict", dedup=True))
-
-
-def test_the_scratch_limit_counts_what_shuffling_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = wet_inputs(tmp_path / "wet")
-    on_disk: list[int] = []
-    needed: list[int] = []
-
-    def in_little_memory(lines: Iterable[bytes], seed: int, folder: Path) -> Iterator[bytes]:
-        for line in shuffled(lines, seed, folder, memory=2000):
-            on_disk.append(sum(path.stat().st_size for path in folder.rglob("shuffle-*")))
-            yield line
-
-    monkeypatch.setattr("corpusfmt.pipeline.package.write.shuffled", in_little_memory)
-    with monkeypatch.context() as spied:
-        spied.setattr(Scratch, "check", lambda scratch: needed.append(scratch.used))
-        for number, (recipe, both) in enumerate(
-            [("oscar-1.0", False), ("oscar-1.0-shuffled", False), ("oscar-1.0-shuffled", True)]
-        ):
-            report = corpusfmt.build(
-                inputs,
-                tmp_path / f"{number}",
-                recipe=recipe,
-                keep_original=both,
-                scratch_limit=10**9,
-            )
-    plain, one, two = needed
-    size = report.results["stats"]["total"]["original"]
-    # Beside each line stand its key and its length, 12 bytes, in the place of its line end; a text has none after its last line.
-    assert 1000 < max(on_disk) <= one - plain == size["bytes"] + size["documents"] + 11 * size["lines"]
-    assert two - plain > 2 * (one - plain)
-    with pytest.raises(Incomplete, match="the remaining stages may need"):
-        corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", scratch_limit=one - 1)
-    corpusfmt.build(inputs, tmp_path / "out", recipe="oscar-1.0-shuffled", scratch_limit=one)
-    assert tree(tmp_path / "out" / "en") == tree(tmp_path / "1" / "en")
 
 
 def rows(path: Path) -> list[dict[str, Any]]:

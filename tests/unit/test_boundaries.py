@@ -52,10 +52,9 @@ from corpusfmt.manifest.claims import _report_wrong
 from corpusfmt.manifest.read import read_manifest
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.manifest.rules import STATEMENT_MISMATCH
-from corpusfmt.model import Finding, Incomplete, Location, Problem, Rule, Severity
+from corpusfmt.model import Finding, Location, Problem, Rule, Severity
 from corpusfmt.pipeline.dedup import groups
 from corpusfmt.pipeline.intake.inputs import Input
-from corpusfmt.pipeline.intake.take import Scratch
 from corpusfmt.report.view import View
 from corpusfmt.rules import STANDARD, Grade, Grading, Judge, Profile
 
@@ -195,21 +194,6 @@ def test_skippable_frames_of_zstd_are_sixteen(first: int, skippable: bool) -> No
 )
 def test_a_star_at_the_end_may_match_nothing(pattern: str, path: str, matched: bool) -> None:
     assert matches(pattern, path) is matched
-
-
-def test_scratch_counts_what_compacting_writes_once_more() -> None:
-    scratch = Scratch(limit=250)
-    scratch.keep("a", 100, 100, 50)
-    assert (scratch.used, scratch.need(100), scratch.admits(100)) == (150, 150, True)
-    scratch.check()
-    scratch = Scratch(limit=249, again=0.5)
-    scratch.keep("a", 100, 100, 50)
-    assert (scratch.used, scratch.need(100)) == (200, 200)
-    scratch.keep_all_twice()
-    scratch.keep("a", 100, 100, 50)
-    assert (scratch.used, scratch.need(100), scratch.admits(1)) == (250, 250, False)
-    with pytest.raises(Incomplete, match="the remaining stages may need up to 250 B"):
-        scratch.check()
 
 
 @pytest.mark.parametrize(

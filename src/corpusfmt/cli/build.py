@@ -12,7 +12,7 @@ from corpusfmt.cli.options import UNSET, Bounds, Finish, FollowLinks, ShardOf
 from corpusfmt.cli.outcome import exit_status, explain, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, Severity, UsageError
-from corpusfmt.options import BOUNDS, FailOn, names, size
+from corpusfmt.options import FailOn, names
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import clipped, plural
 
@@ -64,10 +64,6 @@ DenyUrls = Annotated[
     typer.Option(metavar="FILE", help="Exclude pages of these hosts and URL prefixes.", rich_help_panel=_FILTERS),
 ]
 
-ScratchLimit = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Largest size of the scratch data, like 20GB.", rich_help_panel=BOUNDS),
-]
 
 Jobs = Annotated[
     int | None,
@@ -111,7 +107,6 @@ def command(
     exclude_languages: ExcludeLanguages = [],  # noqa: B006
     allow_urls: AllowUrls = None,
     deny_urls: DenyUrls = None,
-    scratch_limit: ScratchLimit = None,
     bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
@@ -157,7 +152,6 @@ def command(
             state=state,
             shard=shard,
             finish=finish,
-            scratch_limit=size(scratch_limit) if scratch_limit else 0,
             limits=limits,
             follow_links=follow_links,
             progress=show,

@@ -149,12 +149,12 @@ class Stages(Struct, frozen=True):
         self,
         name: str,
         function: Callable[[T], R],
-        tasks: Iterable[StageTask[T] | None],
+        tasks: Iterable[StageTask[T]],
         kind: type[R],
         ended: Callable[[StageTask[T], R | Died], Progress],
         reusable: Callable[[T, R], bool] | None = None,
     ) -> int:
-        """Run tasks as they arrive (None: the next has not arrived yet), except those with a valid marker.
+        """Run tasks as they arrive, except those with a valid marker.
 
         `ended` is called with each task and result as soon as the marker is on disk, in any order, and returns the
         progress of the stage. `reusable` returns whether the result of an earlier run can be used, as its files exist.
@@ -177,11 +177,11 @@ class Stages(Struct, frozen=True):
             self._log("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
             self._show(name, progress)
 
-        def unfinished(tasks: Iterable[StageTask[T] | None]) -> Iterator[StageTask[T] | None]:
+        def unfinished(tasks: Iterable[StageTask[T]]) -> Iterator[StageTask[T]]:
             for task in tasks:
-                marker = _decoded(folder / _marker_name(task), kind) if task else None
-                is_current = task and marker and marker[0] == task.fingerprint
-                if task and marker and is_current and (reusable is None or reusable(task.argument, marker[1])):
+                marker = _decoded(folder / _marker_name(task), kind)
+                is_current = marker and marker[0] == task.fingerprint
+                if marker and is_current and (reusable is None or reusable(task.argument, marker[1])):
                     finished(task, marker[1], resumed=True)
                 else:
                     yield task
@@ -273,20 +273,17 @@ def _files_in(folder: Path) -> Iterator[Path]:
             yield from (folder / each.name for each in found)
 
 
-def _together(tasks: Iterable[StageTask[T] | None], jobs: int) -> Iterator[tuple[StageTask[T], ...] | None]:
+def _together(tasks: Iterable[StageTask[T]], jobs: int) -> Iterator[tuple[StageTask[T], ...]]:
     """Yield large tasks alone, and small ones together, few at first: others may be large, or none may follow."""
     some: list[StageTask[T]] = []
     size = sent = 0
     for task in tasks:
         is_full = len(some) > min(sent // (jobs * _SENT_BEFORE_MORE), _MOST_TOGETHER - 1)
-        if some and (task is None or not task.size or size + task.size > _BYTES_TOGETHER or is_full):
+        if some and (not task.size or size + task.size > _BYTES_TOGETHER or is_full):
             yield tuple(some)
             some, size, sent = [], 0, sent + 1
-        if task is None:
-            yield None
-        else:
-            some.append(task)
-            size += task.size or _BYTES_TOGETHER
+        some.append(task)
+        size += task.size or _BYTES_TOGETHER
     if some:
         yield tuple(some)
 
@@ -317,13 +314,10 @@ class _Running(Generic[T]):
         self.started = 0
         self._number = 0
 
-    def noted(self, batches: Iterable[tuple[StageTask[T], ...] | None]) -> Iterator[tuple[StageTask[T], ...] | None]:
+    def noted(self, batches: Iterable[tuple[StageTask[T], ...]]) -> Iterator[tuple[StageTask[T], ...] | None]:
         for batch in batches:
-            if batch:
-                self.started += len(batch)
-                yield self._note(batch)
-            else:
-                yield None
+            self.started += len(batch)
+            yield self._note(batch)
         while self.again or any(len(batch) > 1 for batch in self.sent.values()):
             yield self._note((self.again.popleft(),)) if self.again else None
 

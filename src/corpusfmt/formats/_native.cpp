@@ -39,36 +39,24 @@ constexpr int kLevels = 64;
 // The same as `is_timestamp` of the rules.
 inline bool is_timestamp(std::string_view text) {
     constexpr int kDays[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const auto byte = [&](size_t at) { return at < text.size() ? text[at] : '\0'; };
-    const auto pair = [&](size_t at) {
-        return is_digit(byte(at)) && is_digit(byte(at + 1)) ? (byte(at) - '0') * 10 + byte(at + 1) - '0' : -1;
-    };
-    const auto is_within = [&](size_t at, int most) { return pair(at) >= 0 && pair(at) <= most; };
-    const int century = pair(0), year = pair(2), month = pair(5);
-    if (century < 0 || year < 0 || byte(4) != '-' || month < 1 || month > 12 || byte(7) != '-') return false;
-    const bool is_leap = year % 4 == 0 && (year != 0 || century % 4 == 0);
-    if (!is_within(8, kDays[month - 1] + (month == 2 && is_leap ? 1 : 0)) || pair(8) == 0) return false;
-    if (text.size() == 10) return true;
-    if (byte(10) != 'T' && byte(10) != 't' && byte(10) != ' ') return false;
-    if (!is_within(11, 23) || byte(13) != ':' || !is_within(14, 59)) return false;
-    size_t at = 16;
-    if (byte(at) == ':') {
-        if (!is_within(17, 60)) return false;
-        at = 19;
-        if (byte(at) == '.' || byte(at) == ',') {
-            while (is_digit(byte(++at))) {}
-            if (at == 20) return false;
-        }
+    const auto starts = [&](std::string_view pattern) { return fits(text.substr(0, pattern.size()), pattern); };
+    const auto number = [&](size_t at) { return (text[at] - '0') * 10 + text[at + 1] - '0'; };
+    if (!starts("9999-99-99")) return false;
+    const int year = number(2) ? number(2) : number(0), month = number(5), day = number(8);
+    if (month < 1 || month > 12 || day < 1 || day > kDays[month - 1] + (month == 2 && year % 4 == 0)) return false;
+    text.remove_prefix(10);
+    if (text.empty()) return true;
+    if (!(starts("T99:99") || starts("t99:99") || starts(" 99:99")) || number(1) > 23 || number(4) > 59) return false;
+    text.remove_prefix(6);
+    if (starts(":")) {
+        if (!starts(":99") || number(1) > 60) return false;
+        text.remove_prefix(3);
+        if (starts(".9") || starts(",9")) text.remove_prefix(std::min(text.find_first_not_of("0123456789", 1), text.size()));
     }
-    if (byte(at) == '+' || byte(at) == '-') {
-        if (!is_within(at + 1, 23)) return false;
-        at += 3;
-        if (at == text.size()) return true;
-        if (byte(at) == ':') ++at;
-        return is_within(at, 59) && at + 2 == text.size();
-    }
-    if (byte(at) == 'Z' || byte(at) == 'z') ++at;
-    return at == text.size();
+    if (!starts("+99") && !starts("-99")) return text.empty() || text == "Z" || text == "z";
+    if (number(1) > 23) return false;
+    text.remove_prefix(3);
+    return text.empty() || ((fits(text, "99") || fits(text, ":99")) && number(text.size() - 2) <= 59);
 }
 
 struct String {
@@ -86,7 +74,6 @@ struct Name {
 struct Number {
     bool negative = false, integer = true;
     uint64_t magnitude = 0;  // of an integer
-
 };
 
 // Reads JSON values from valid UTF-8. Each function reads one thing and returns whether it is flawless.
@@ -140,7 +127,8 @@ class Parser {
         while (is_digit(*at_)) found.magnitude = found.magnitude * 10 + static_cast<uint64_t>(*at_++ - '0');
         const auto digits = static_cast<int64_t>(at_ - begin);
         if (digits == 0 || (digits > 1 && *begin == '0')) return false;
-        int64_t significant = *begin == '0' ? 0 : digits, exponent = 0;
+        int64_t significant = *begin == '0' ? 0 : digits;
+        int32_t exponent = 0;
         if (take('.')) {
             found.integer = false;
             const char* const fraction = at_;
@@ -149,9 +137,11 @@ class Parser {
             significant += at_ - (significant ? fraction : std::find_if(fraction, at_, [](char digit) { return digit != '0'; }));
         }
         if (*at_ == 'e' || *at_ == 'E') {
-            ++at_;
             found.integer = false;
-            if (!read_exponent(exponent)) return false;
+            at_ += at_[1] == '+' && is_digit(at_[2]) ? 2 : 1;
+            const auto [rest, error] = std::from_chars(at_, end_, exponent);
+            if (error != std::errc()) return false;
+            at_ = rest;
         }
         if (!found.integer) return digits + exponent <= kDigitsOfDoubles && significant <= kDigitsKept;
         return digits <= kDigitsOfIntegers && (!found.negative || found.magnitude <= uint64_t{1} << 63);
@@ -220,7 +210,6 @@ class Parser {
     static constexpr int64_t kDigitsOfDoubles = 308;  // any number below 10^308 is finite
     static constexpr int64_t kDigitsKept = 17;  // a double keeps no more
     static constexpr int64_t kDigitsOfIntegers = 19;  // any number below 10^19 fits, if it is not negative
-    static constexpr int64_t kHugeExponent = 1'000'000;
     static constexpr size_t kFew = 24;
 
     // The next name, or null. Most rows have the same names in the same places.
@@ -243,24 +232,14 @@ class Parser {
         return true;
     }
 
-    bool read_exponent(int64_t& exponent) {
-        const bool negative = *at_ == '-';
-        if (*at_ == '-' || *at_ == '+') ++at_;
-        const char* const begin = at_;
-        for (; is_digit(*at_); ++at_) exponent = std::min(exponent * 10 + (*at_ - '0'), kHugeExponent);
-        if (negative) exponent = -exponent;
-        return at_ != begin;
-    }
-
     // One character's escape, after its backslash; surrogates must come in pairs.
     bool escape(String& found) {
         const char kind = *at_;
         found.coded |= kind == 'u' || kind == '/';
         if (kind != 'u') {
-            if (kEscapes.find(kind) == std::string_view::npos) return false;
             ++at_;
             found.saved += 1;
-            return true;
+            return kEscapes.find(kind) != std::string_view::npos;
         }
         int unit = unit_at(++at_);
         if (unit < 0) return false;
@@ -319,14 +298,12 @@ struct Record {
 // The rows of a block. Views point into the block or into strings in `parser`.
 template <typename Row>
 struct Rows {
-    explicit Rows(std::optional<std::string_view> name) : name(name) {}
-
     Parser parser;
     size_t end = 0;  // of the last row
     std::vector<Row> rows;
     std::vector<Shape> shapes;
     std::vector<std::string_view> names;  // of the attributes of the last row
-    const std::optional<std::string_view> name;  // of texts, next to which anything may be
+    std::optional<std::string_view> name;  // of texts, next to which anything may be
 };
 
 inline bool read_text(Parser& parser, std::string_view& text) {
@@ -420,16 +397,6 @@ constexpr std::array<Header, 9> kUsualHeaders = {{
     {"warc-record-id", "<urn:uuid:XXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXX>"}, {"warc-identified-content-language", {}},
 }};
 
-// Whether a text fits a pattern, in which 9 is any digit, X a hexadecimal one and B one of base32.
-inline bool fits(std::string_view text, std::string_view pattern) {
-    return std::equal(text.begin(), text.end(), pattern.begin(), pattern.end(), [](char byte, char wanted) {
-        if (wanted == '9') return is_digit(byte);
-        if (wanted == 'X') return is_digit(byte) || ((byte | 0x20) >= 'a' && (byte | 0x20) <= 'f');
-        if (wanted == 'B') return (byte >= 'A' && byte <= 'Z') || (byte >= '2' && byte <= '7');
-        return byte == wanted;
-    });
-}
-
 inline bool is_uri(std::string_view text) {
     constexpr std::string_view kOfSchemes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+-.";
     constexpr size_t kLetters = 52;
@@ -488,7 +455,8 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
 template <typename Row>
 std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, std::optional<std::string_view> name = {}) {
     const char* const end = lines.data() + lines.size();
-    auto found = std::make_unique<Rows<Row>>(name);
+    auto found = std::make_unique<Rows<Row>>();
+    found->name = name;
     const char* at = lines.data();
     while (at < end) {
         const void* const feed = std::memchr(at, '\n', static_cast<size_t>(end - at));
@@ -535,11 +503,10 @@ PyObject* as_item(const Shape& shape) {
 
 // What rules may fire on in clean rows: suspect texts by row and place, and the shapes of attributes.
 PyObject* details_of(const Rows<Document>& found, std::string_view lines) {
-    std::vector<std::array<Py_ssize_t, 2>> suspects;
-    for (const Document& row : found.rows) {
-        if (row.suspect) suspects.push_back({&row - found.rows.data(), row.text.raw.data() - lines.data()});
-    }
-    return as_list(suspects, [](const auto& place) { return Py_BuildValue("nn", place[0], place[1]); });
+    std::vector<const Document*> suspects;
+    for (const Document& row : found.rows) if (row.suspect) suspects.push_back(&row);
+    const auto place = [&](const Document* row) { return Py_BuildValue("nn", row - found.rows.data(), row->text.raw.data() - lines.data()); };
+    return as_list(suspects, place);
 }
 PyObject* details_of(const Rows<Attributes>& found, std::string_view) { return as_list(found.shapes, as_item); }
 

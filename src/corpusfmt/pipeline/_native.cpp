@@ -62,9 +62,8 @@ struct Record {
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 std::string_view stripped(std::string_view value) {
-    constexpr std::string_view kBlanks = " \t";
-    const size_t first = value.find_first_not_of(kBlanks);
-    return first == std::string_view::npos ? std::string_view() : value.substr(first, value.find_last_not_of(kBlanks) - first + 1);
+    value.remove_prefix(std::min(value.find_first_not_of(" \t"), value.size()));
+    return value.substr(0, value.find_last_not_of(" \t") + 1);
 }
 
 std::optional<Header> header_in(std::string_view line) {

@@ -6,7 +6,7 @@ import gzip
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,9 +20,11 @@ from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import STATE, read_named
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Incomplete, UsageError
-from corpusfmt.pipeline.dedup import BYTES_OF_A_SORTED_LINE, CompactTask, compact, share_joined
+from corpusfmt.pipeline.dedup import BYTES_OF_A_SORTED_LINE, DROP_BYTES, CompactTask, compact, share_joined
 from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Source, inputs_named
-from corpusfmt.pipeline.intake.take import Scratch, Taken, bytes_of_later_stages
+from corpusfmt.pipeline.intake.take import Taken
+from corpusfmt.pipeline.package.shuffle import bytes_on_disk
+from corpusfmt.pipeline.package.variants import variants
 from corpusfmt.pipeline.process.store import Size
 from corpusfmt.pipeline.process.wet import wet_batches
 from corpusfmt.pipeline.recipe import Recipe, load_recipe
@@ -49,7 +51,7 @@ class StagePlan(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """What a build will take; `scratch_bytes` are what `--scratch-limit` counts, `memory_bytes` those of one worker."""
+    """What a build will take; `scratch_bytes` are those in `.corpusfmt/` at most, `memory_bytes` those of one worker."""
 
     recipe: str
     inputs: int
@@ -129,8 +131,8 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
         longest = seconds * max(weights, default=0) / max(1, sum(weights))
         stages.append(StagePlan(name, len(weights), round(seconds, 3), round(longest, 3)))
     text = Size(lines=scaled(rates.text.lines), text_bytes=scaled(rates.text.text_bytes))
-    scratch = Scratch(0, again=share_joined(inputs, jobs))
-    scratch.keep("", input_bytes, scaled(rates.stored_bytes), bytes_of_later_stages(recipe, {"": text}, lines))
+    # Containers that are being joined exist twice.
+    containers = round(scaled(rates.stored_bytes) * (1 + share_joined(inputs, jobs)))
     before = Division.of(recipe, rates.inputs, rates.lines)
     memory = max(0, _largest_range(division) - _largest_range(before)) * BYTES_OF_A_SORTED_LINE
     return Plan(
@@ -139,7 +141,7 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
         input_bytes,
         jobs,
         stages,
-        scratch.used,
+        containers + _bytes_of_later_stages(recipe, text, lines),
         scaled(rates.output_bytes),
         rates.memory_bytes + memory,
         round(sum(each.cpu_seconds for each in stages) / _HOUR, 6),
@@ -152,6 +154,13 @@ def plan_of(recipe: Recipe, inputs: int, input_bytes: int, rates: Rates, jobs: i
 def _refuse_over(what: str, number: int, most: int) -> None:
     if number > most:
         raise UsageError(f"the build has {number:,} {what}, and plan takes at most {most:,}: plan a part of it")
+
+
+def _bytes_of_later_stages(recipe: Recipe, text: Size, lines: Mapping[str, int]) -> int:
+    drops = sum(lines.values()) * DROP_BYTES if recipe.deduplication.lines else 0
+    if recipe.output.shuffle_seed is None:
+        return drops
+    return drops + bytes_on_disk(text.text_bytes, text.lines) * len(variants(recipe))
 
 
 def _largest_range(division: Division) -> int:

@@ -34,7 +34,7 @@ from corpusfmt.model import Json, Report, UsageError
 from corpusfmt.pipeline.choices import NO_SELECTION, Choices, Selection
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, Source, inputs_named
 from corpusfmt.pipeline.intake.report import judged, refuse_changed, refuse_none, report_of
-from corpusfmt.pipeline.intake.take import Intake, Scratch, Taken
+from corpusfmt.pipeline.intake.take import Intake, Taken
 from corpusfmt.pipeline.process.steps import code_of
 from corpusfmt.pipeline.process.store import Processed, checked
 from corpusfmt.pipeline.recipe import load_recipe
@@ -60,7 +60,6 @@ def build(
     state: str | Path | None = None,
     shard: str | None = None,
     finish: bool = False,
-    scratch_limit: int = 0,
     limits: Limits = DEFAULT_LIMITS,
     follow_links: bool = False,
     progress: Callable[[str, Progress], None] | None = None,
@@ -68,8 +67,7 @@ def build(
     """Build a corpus from WET files. The bytes depend on inputs, recipe and model, but not on `jobs` and `engine`.
 
     `inputs` are WET files, folders of WET files, globs, lists of paths, or `-`. `base` is the base of relative paths in a
-    list, and `follow_links` allows links that lead out of the inputs. `scratch_limit` is the most bytes of scratch data (0:
-    no limit). `destination` is a new or empty folder,
+    list, and `follow_links` allows links that lead out of the inputs. `destination` is a new or empty folder,
     or one with an unfinished run, which is resumed: results that the same inputs and choices would give are reused. If it
     contains the finished corpus of this call, nothing is done, and `results` of the report says `finished`. It may be a
     URL of a store; then `state` is the local folder with the state of the run. `log` is a file to which events are
@@ -95,12 +93,9 @@ def build(
     model = None if model is None else placed(engine, model)
     base = None if base is None else placed(engine, base)
     share = share_of(shard, finish=finish, engine=engine)
-    if share or finish or isinstance(state_of(root, state), StorePath):
-        # What belongs to one process, and others cannot share.
-        alone = "--scratch-limit" if scratch_limit else "standard input" if STANDARD_INPUT in given else ""
-        if alone:
-            sharing = "shards" if share or finish else "a state in a store"
-            raise UsageError(f"{sharing} cannot share {alone}: remove it, and name inputs that all machines see")
+    if STANDARD_INPUT in given and (share or finish or isinstance(state_of(root, state), StorePath)):
+        sharing = "shards" if share or finish else "a state in a store"
+        raise UsageError(f"{sharing} cannot share standard input: remove it, and name inputs that all machines see")
     sources = inputs_named(given, base, follow_links=follow_links)
     if logged is not None:
         for each in sources:  # before the log grows by a line
@@ -128,7 +123,7 @@ def build(
                 with workplace.entered(plan, share, finish=finish):
                     choices = dataclasses.replace(choices, key=workplace.key())
                     own = sources if share is None else share.taken(sources)
-                    intake = Intake(stages, own, Scratch(scratch_limit), choices, journal)
+                    intake = Intake(stages, own, choices, journal)
                     run = Run(workplace, choices.recipe, choices.fingerprint, stages)
                     report = _made(run, intake, choices.manifest, cause)
             except UsageError:

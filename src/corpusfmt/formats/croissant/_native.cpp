@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -89,8 +90,7 @@ bool is_plain_number(std::string_view text) {
 
 // Days beyond the 28th are left to the calendar.
 bool is_plain_date(std::string_view text) {
-    if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-    for (const size_t at : {0, 1, 2, 3, 5, 6, 8, 9}) if (!is_digit(text[at])) return false;
+    if (!fits(text, "9999-99-99")) return false;
     const int month = (text[5] - '0') * 10 + text[6] - '0', day = (text[8] - '0') * 10 + text[9] - '0';
     return text.substr(0, 4) != "0000" && month >= 1 && month <= 12 && day >= 1 && day <= 28;
 }
@@ -105,13 +105,6 @@ bool is_plain(std::string_view text, const Wanted& wanted) {
         case kUrl: return std::all_of(text.begin(), text.end(), [](char byte) { return byte > ' ' && byte < 0x7F; });
         default: return false;
     }
-}
-
-// The hash of the text of a number.
-uint64_t hash_of(int64_t number) {
-    std::array<char, 20> text;  // as many characters as any number takes
-    const char* const end = std::to_chars(text.data(), text.data() + text.size(), number).ptr;
-    return Xxh64::of({text.data(), static_cast<size_t>(end - text.data())});
 }
 
 // Reads the cells of whole lines.
@@ -252,7 +245,7 @@ PyObject* hashes_for(const Buffer& numbers, Hash hash) {
 
 PyObject* hashes_of_integers(PyObject*, PyObject* object) {
     Buffer numbers;
-    return numbers.open(object) ? hashes_for(numbers, [](uint64_t each) { return hash_of(static_cast<int64_t>(each)); }) : nullptr;
+    return numbers.open(object) ? hashes_for(numbers, [](uint64_t each) { return Xxh64::of(std::to_string(static_cast<int64_t>(each))); }) : nullptr;
 }
 
 PyObject* hashes_of_texts(PyObject*, PyObject* arguments) {

@@ -1,4 +1,4 @@
-"""Internal: Run stage `process` on each input once, within the limit on scratch space."""
+"""Internal: Run stage `process` on each input once."""
 
 from __future__ import annotations
 
@@ -18,16 +18,11 @@ from corpusfmt.io.containers import is_container
 from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
-from corpusfmt.model import Incomplete, Json
+from corpusfmt.model import Json
 from corpusfmt.pipeline.choices import SHARED, Choices
-from corpusfmt.pipeline.dedup import DROP_BYTES, share_joined
 from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Input, Source
-from corpusfmt.pipeline.package.shuffle import bytes_on_disk
-from corpusfmt.pipeline.package.variants import variants
 from corpusfmt.pipeline.process.filters import AddressFilter
-from corpusfmt.pipeline.process.store import Processed, ProcessTask, Size, process
-from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.report.text import human_size
+from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 
 _STAGE = "process"
 
@@ -75,16 +70,13 @@ class Intake(Struct):
 
     stages: Stages
     sources: Sequence[Source]
-    scratch: Scratch
     choices: Choices
     log: Callable[[str, Json], None]
 
     #: Results without a marker, by the key of the input.
     _apart: dict[str, Taken] = field(default_factory=dict)
     _addresses: AddressFilter = field(default_factory=AddressFilter)
-    _running: set[str] = field(default_factory=set)
     _read: int = 0
-    _is_whole: bool = True
     #: Whether an earlier run had stored anything.
     resumed: bool = False
 
@@ -94,14 +86,10 @@ class Intake(Struct):
         return {"taken_over": max(0, len(self.sources) - self._read), "read": self._read}
 
     def take_all(self) -> Inputs:
-        """Return all inputs with their results.
-
-        Raises `Incomplete` if the limit on scratch space is too small.
-        """
+        """Return all inputs with their results."""
         self._begin()
         inputs = [each.input for each in self.sources]
         size = sum(each.size for each in inputs)
-        self.scratch.again = share_joined(len(inputs), self.stages.workers.jobs)
         languages: set[str] = set()
         ended = [sum(each.entry is None for each in self.sources), 0]
 
@@ -120,9 +108,6 @@ class Intake(Struct):
             return Progress(ended[0], len(inputs), ended[1], size, f"{len(languages)} languages")
 
         self._read += self.stages.stream(_STAGE, _take, self._tasks(), Taken, end, self._is_reusable)
-        if not self._is_whole and self.scratch.again:
-            self.scratch.keep_all_twice()
-        self.scratch.check()
         if not self.stages.share:  # what is stored of inputs that are not part of this run goes
             own = {each.task_id for each in inputs}
             for path in [path for path in self.stages.files(_STAGE) if path.stem not in own]:
@@ -139,8 +124,6 @@ class Intake(Struct):
         self.stages.workers.call()  # before numpy, which may sort lists, starts threads
         self._addresses = self.choices.addresses.stored(self.stages.folder / SHARED)
         self.resumed = any(self.stages.files(_STAGE, ".json"))
-        # They are instead of some containers of inputs, or will be replaced.
-        self.scratch.hold(sum(map(_size_of, self.stages.files("compact", ".box"))))
         self.sources = [self._stored(each) if each.input.key == STANDARD_INPUT else each for each in self.sources]
 
     def _stored(self, source: Source) -> Source:
@@ -156,7 +139,6 @@ class Intake(Struct):
         with spool.open("rb") as file:
             whole = DigestReader(file)
             whole.drain()
-        self.scratch.hold(whole.size)
         own = replace(source.input, size=whole.size, version=whole.sha256)
         return Source(own, entry_of(str(spool)))
 
@@ -183,7 +165,7 @@ class Intake(Struct):
         for name in containers:
             (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
 
-    def _tasks(self) -> Iterator[StageTask[_TakeTask] | None]:
+    def _tasks(self) -> Iterator[StageTask[_TakeTask]]:
         if self.stages.share:
             self.stages.fetch(_STAGE, (each.input.task_id for each in self.sources))
         for source in self.sources:
@@ -192,18 +174,7 @@ class Intake(Struct):
                 failed = self._apart[source.input.key] = Taken(source.input, Processed(defect=source.defect))
                 self._end(failed)
             else:
-                if self.scratch.limit:
-                    yield from self._admission(source.input)
                 yield self._task(source.input, source.entry)
-
-    def _admission(self, each: Input) -> Iterator[None]:
-        need = self.scratch.need(each.size)
-        while not self.scratch.admits(need):
-            if not self._running:
-                raise self.scratch.refuse(each.path, need)
-            yield None
-        self.scratch.reserve(each.key, need)
-        self._running.add(each.key)
 
     def _task(self, each: Input, entry: Entry) -> StageTask[_TakeTask]:
         chosen = self.choices
@@ -216,98 +187,9 @@ class Intake(Struct):
         return StageTask(each.task_id, _TakeTask(each, argument), fingerprint, each.size)
 
     def _end(self, taken: Taken) -> None:
-        self._running.discard(taken.input.key)
-        self.scratch.release(taken.input.key)
-        if self.scratch.limit and taken.processed.quarantined is None:
-            container = self._container(taken.input)
-            left = _size_of(container) + _size_of(container.with_suffix(".json"))
-            later = bytes_of_later_stages(self.choices.recipe, taken.processed.original, taken.processed.stored)
-            self.scratch.keep(taken.input.key, taken.input.size, left, later)
-        self._is_whole = self._is_whole and taken.processed.is_whole
         reason = taken.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": taken.input.path, "reason": reason})
 
     def _container(self, each: Input) -> Path:
         return self.stages.folder / _STAGE / container_name(each)
-
-
-def _size_of(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def bytes_of_later_stages(recipe: Recipe, original: Mapping[str, Size], stored: Mapping[str, int]) -> int:
-    """Return the most scratch bytes that later stages write for kept text and stored lines, besides joined containers."""
-    drops = sum(stored.values()) * DROP_BYTES if recipe.deduplication.lines else 0
-    if recipe.output.shuffle_seed is None:
-        return drops
-    shuffled = sum(bytes_on_disk(size.text_bytes, size.lines) for size in original.values())
-    return drops + shuffled * len(variants(recipe))
-
-
-class Scratch(Struct):
-    """Bytes of scratch that finished inputs take and running ones may take; `limit` 0 means no limit.
-
-    The estimate for an input is its size times the largest ratio so far of stored bytes to size (at first 1).
-    """
-
-    limit: int
-    #: The share of the containers that exist a second time at most, because stage `compact` joins them.
-    again: float = 0.0
-    used: int = 0
-    _share: float = 0.0
-    _kept: dict[str, int] = field(default_factory=dict)
-    _stored: dict[str, int] = field(default_factory=dict)
-    _reserved: dict[str, int] = field(default_factory=dict)
-
-    def need(self, size: int) -> int:
-        """Return the estimated scratch bytes of an input of this size."""
-        return round(size * (self._share or 1.0))
-
-    def admits(self, size: int) -> bool:
-        """Return whether this many more bytes fit in addition to those in use and reserved."""
-        return not self.limit or self.used + sum(self._reserved.values()) + size <= self.limit
-
-    def reserve(self, key: str, size: int) -> None:
-        self._reserved[key] = size
-
-    def release(self, key: str) -> None:
-        self._reserved.pop(key, None)
-
-    def hold(self, size: int) -> None:
-        """Count bytes in use, or with a negative number free them."""
-        self.used += size
-
-    def keep(self, key: str, size: int, stored: int, later: int) -> None:
-        """Count the scratch of a finished input: its stored bytes, and those that later stages write for it."""
-        left = round(stored * (1 + self.again)) + later
-        self.used += left - self._kept.get(key, 0)
-        self._kept[key], self._stored[key] = left, stored
-        if size:
-            self._share = max(self._share, left / size)
-
-    def keep_all_twice(self) -> None:
-        """Count that no container is removed when it has been joined."""
-        for key, stored in self._stored.items():
-            more = round(stored * (1 - self.again))
-            self.used += more
-            self._kept[key] += more
-        self.again = 1.0
-
-    def refuse(self, name: str, size: int) -> Incomplete:
-        """Return the error for an input that does not fit."""
-        return Incomplete(
-            f"{name} may need {human_size(size)} of scratch space in addition to {human_size(self.used)} in use, and "
-            f"--scratch-limit is {human_size(self.limit)}; run the same command again with a larger limit to resume"
-        )
-
-    def check(self) -> None:
-        """Raise `Incomplete` if the scratch, including that of later stages, may exceed the limit."""
-        if self.limit and self.used > self.limit:
-            raise Incomplete(
-                f"the remaining stages may need up to {human_size(self.used)} of scratch space, and --scratch-limit "
-                f"is {human_size(self.limit)}; run the same command again with a larger limit to resume"
-            )
