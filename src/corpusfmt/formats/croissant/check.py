@@ -46,7 +46,8 @@ from corpusfmt.formats.croissant.rules.document import (
     RDF_SYNTAX,
     Part,
 )
-from corpusfmt.formats.croissant.rules.profiles import ToLoad, ToReview, Wanted
+from corpusfmt.formats.croissant.rules.mlcroissant import ToLoad
+from corpusfmt.formats.croissant.rules.profiles import ToReview, Wanted
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.general import (
     LIMIT_REACHED,

@@ -83,9 +83,13 @@ def _as_mlcroissant_reads(draft: Draft, pointer: str, finding: Finding) -> Itera
         contexts = [bundled(each) if isinstance(each, str) else each for each in draft.list_at(pointer) or [value]]
         if all(isinstance(each, dict) for each in contexts):
             yield draft.replace(pointer, {"@language": "en"} | dict(ChainMap(*reversed(contexts))))
-    elif isinstance(value, str) and right is not None:
+    elif right is not None and (isinstance(value, str) or value == {"@id": right.group(1)}):
         yield draft.replace(pointer, right.group(1))
-    elif isinstance(value, dict):
+    elif finding.hint.startswith("map it to") and draft.text_at("/@context/containedIn"):
+        yield draft.replace("/@context/containedIn", finding.hint.split("`")[1])
+    elif finding.hint == "leave out `@type`":
+        yield draft.remove(pointer)
+    elif finding.hint.startswith('write `{"field"'):
         yield draft.replace(pointer, {"field": value})
 
 

@@ -9,11 +9,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.model.graph import Description, Field, Transform, View
+from corpusfmt.formats.croissant.model.graph import Description, View
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, OTHER_NAMESPACES, Literal, Value, local_name
-from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES
-from corpusfmt.formats.croissant.model.wording import clip, one_of
-from corpusfmt.formats.croissant.rules.document import declared_at
+from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Location, Problem, Severity
@@ -79,7 +77,7 @@ _NO_PROSE = frozenset(
 _NAMED_LIKE_DATA = re.compile(r"/(distribution|recordSet|[fF]ield|subField|annotation)/")
 
 
-def _texts(description: Description) -> Iterator[tuple[str, str, str]]:
+def texts_of(description: Description) -> Iterator[tuple[str, str, str]]:
     """Yield the texts of authors with their pointers and the names of their properties, in the order of the document."""
     pending: list[tuple[str, str, Any]] = [("", "", description.tree)]
     while pending:
@@ -116,7 +114,7 @@ def placeholder(description: Description) -> Iterator[Problem]:
     Fix: write the text, or remove the property.
     """
     places: dict[tuple[str, str], list[str]] = {}
-    for pointer, name, text in _texts(description):
+    for pointer, name, text in texts_of(description):
         is_label = name in ("", "name", "sc:name") and _NAMED_LIKE_DATA.search(pointer)
         repeats = text.strip().casefold() == local_name(name).casefold() and (
             name[:4] in ("rai:", "prov") or name in _PROSE
@@ -162,7 +160,7 @@ def identity_revealed(subject: ToReview) -> Iterator[Problem]:
     Fix: write `Anonymous`, and use an anonymous address, until the review is over.
     """
     description = subject.description
-    for pointer, name, text in _texts(description):
+    for pointer, name, text in texts_of(description):
         kinds = [kind for kind, pattern in _REVEALING.items() if re.search(pattern, text)]
         role = _AGENTS.match(pointer)
         if not kinds and role and not pointer.endswith(("@type", "@id")) and "anonym" not in text.casefold():
@@ -170,90 +168,3 @@ def identity_revealed(subject: ToReview) -> Iterator[Problem]:
         if kinds and text.strip() and not _OF_OTHERS.search(pointer):
             message = f"`{name}` has {' and '.join(kinds)}: `{clip(text)}`"
             yield Problem(message, description.places.of(pointer), "write `Anonymous`, or remove it for the review")
-
-
-class ToLoad(Struct):
-    """A description for mlcroissant."""
-
-    description: Description
-
-
-_LOADED = ATOMIC_TYPES.keys() - {"sc:Number", "sc:String"} | {
-    "sc:AudioObject", "sc:ImageObject", "sc:VideoObject", "cr:BoundingBox",
-}  # fmt: skip
-
-
-_TRANSFORMS = ("cr:format", "cr:jsonPath", "cr:regex", "cr:replace", "cr:separator", "cr:readLines", "cr:unArchive")
-
-
-@RULES.rule("CRO293", "mlcroissant-fails", on=ToLoad)
-def mlcroissant_fails(subject: ToLoad) -> Iterator[Problem]:
-    """Version 1.1.1 of mlcroissant cannot read what the specification allows. Not checked unless a profile, such as
-    `mlcroissant`, grades this rule.
-
-    Why: checkers of conferences load descriptions with this library.
-    Example: a context without `@language`, a FileObject with two types, a SHA-256 in capitals.
-    Fix: write what the hint says; it means the same.
-    """
-    description = subject.description
-    tree, at = description.tree, description.places.of("/@context")
-    context = tree.get("@context") if isinstance(tree, dict) else None
-    if not isinstance(context, dict):
-        kind = "a list" if isinstance(context, list) else "a URL"
-        yield Problem(f"mlcroissant: `@context` is {kind}, expected an object", at, "write the terms into the document")
-    elif "@language" not in context:
-        yield Problem("mlcroissant: the context has no `@language`", at, 'add `"@language": "en"`')
-    elif http := description.expansion.namespaces.get("http://schema.org/"):
-        at = description.places.of(declared_at(description, "http://schema.org/") or http)
-        yield Problem("mlcroissant: `http://schema.org/` is not read", at, "write `https://schema.org/`")
-    for prefix in ("cr", "sc"):
-        if pointers := description.expansion.undeclared.get(prefix):
-            at, hint = description.places.of(pointers[0]), f"declare `{prefix}` in the context"
-            yield Problem(f"mlcroissant: prefix `{prefix}` is not declared", at, hint)
-    told: set[str] = set()
-    for view in description.parts:
-        for message, place, hint in _not_loaded(view):
-            if hint not in told or "context" not in hint:
-                yield Problem(f"mlcroissant: {view.title}: {message}", place, hint)
-            told.add(hint)
-
-
-def _not_loaded(view: View) -> Iterator[tuple[str, Location, str]]:
-    if len(view.node.types) > 1:
-        at = view.description.places.of(f"{view.node.pointer}/@type")
-        yield "`@type` is a list", at, f"write `{view.shape.name}` alone"
-    for name in ("sc:sha256", "cr:md5"):
-        for literal in view.texts(name):
-            if literal.value != literal.value.lower():
-                yield (
-                    f"`{view.key(name)}` in capitals is not loaded",
-                    view.place_of(literal),
-                    f"write `{literal.value.lower()}`",
-                )
-    for literal in view.texts("sc:encodingFormat"):
-        if literal.value == "application/vnd.apache.parquet":
-            yield f"`{literal.value}` is not loaded", view.place_of(literal), "write `application/x-parquet`"
-    if len(view.all("sc:name")) > 1:
-        yield "`name` has several values", view.place("sc:name"), "keep one of them"
-    if isinstance(view, Transform) and not any(view.text(name) or view.is_true(name) for name in _TRANSFORMS):
-        yield "no transformation that it knows", view.at, f"write {one_of([local_name(each) for each in _TRANSFORMS])}"
-    read, other = ("sc:", "cr:") if view.description.version == "1.0" else ("cr:", "sc:")
-    if f"{other}containedIn" in view.node.values:
-        at = view.place(f"{other}containedIn")
-        yield (
-            f"`containedIn` is not loaded as `{other}containedIn`",
-            at,
-            f"map it to `{read}containedIn` in the context",
-        )
-    if isinstance(view, Field):
-        of_field = any(source.all("cr:field") for source in view.sources)
-        if _LOADED.isdisjoint(view.data_types) and not view.sub_fields and not of_field:
-            yield "no `dataType` that it knows", view.place("cr:dataType"), "add a type such as `sc:Text`"
-        for reference in (*view.sources, *view.references):
-            if reference.short_form:
-                at = view.description.places.of(reference.node.pointer)
-                yield (
-                    f"`{reference.node.role}` is not read",
-                    at,
-                    f'write `{{"field": {{"@id": "{reference.node.written_id}"}}}}`',
-                )
