@@ -384,13 +384,14 @@ def _surveyed(name: str, found: Survey, release: Release | None, prefix: str) ->
 class _Corpus(Struct, frozen=True):
     """A corpus that was read: its files by their path from the description, and what its documents have.
 
-    `left_out` says what they have that their format does not know.
+    `left_out` says what they have that their format does not know, `members` are those of known objects.
     """
 
     describer: Describer
     files: Mapping[str, FileFacts]
     contents: Contents
     left_out: str
+    members: Sequence[str]
 
 
 def _corpus(
@@ -412,18 +413,23 @@ def _corpus(
     files: dict[str, FileFacts] = {}
     contents = Contents()
     others: set[str] = set()
+    members: set[str] = set()
     describer = fmt.describers[version]
     known = {each.names[0] for each in describer.fields}
+    inside = {tuple(each.names[:2]) for each in describer.fields if len(each.names) > 1}
     options = CheckOptions(version=plan.version, limits=limits)
     for look in _looks(f"{fmt.name}-{version}", plan.shards, options, meter, workers, progress):
         files |= {prefix + path: facts for path, facts in look.files.items()}
         rows = look.rows
         contents |= _of_file(describer.fields, rows) | Contents(look.languages, records=look.records)
-        others |= rows.columns.members.keys() - known if rows.columns is not None else set()
+        columns = rows.columns.members if rows.columns is not None else {}
+        others |= columns.keys() - known
+        for name in {name for name, _ in inside} & columns.keys():
+            members |= {f"`{name}.{each}`" for each in columns[name].members if (name, each) not in inside}
     left_out = (
         f"`{clipped(min(others))}` is none of its fields" if others and not why_not_loaded(files, contents) else ""
     )
-    return _Corpus(describer, dict(sorted(files.items())), contents, left_out)
+    return _Corpus(describer, dict(sorted(files.items())), contents, left_out, sorted(members))
 
 
 def _of_corpus(corpus: _Corpus, rest: Survey, name: str, release: Release | None, prefix: str) -> Described:
@@ -434,6 +440,8 @@ def _of_corpus(corpus: _Corpus, rest: Survey, name: str, release: Release | None
         rest.notes.append(f"one record for each file, none for a document: {reason}")
     elif corpus.left_out:
         rest.notes.append(f"some columns are not described: {corpus.left_out}; `--format jsonl` describes all")
+    elif corpus.members:
+        rest.notes.append(f"not described: {clipped(', '.join(corpus.members))}; `--format jsonl` describes all")
     rest.notes += [
         f"`{each.name}` is not described: some file has no `{each.names[0]}`, and mlcroissant 1.1.1 reads only columns of all"
         for each in describer.fields
