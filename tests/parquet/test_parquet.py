@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from conversion.rows import read_rows, write_rows
 from conversion.test_round_trips import ROWS
 from hypothesis import given
 from strategies import examples
-from support import LONG_LINE, of_data, run_cli, tree
+from support import LONG_LINE, every, of_data, run_cli, tree
 
 import corpusfmt
 from corpusfmt.formats.parquet import write
@@ -317,3 +318,38 @@ def test_a_bad_row_ends_the_run_without_a_trace(behind: int, tmp_path: Path) -> 
     assert message == f"documents/a.jsonl.gz:{behind + 1}: DOL305 `text` is null, expected a string".encode()
     assert rest.count(b"\n") == 1
     assert not list((tmp_path / "out").rglob("*.parquet"))
+
+
+# Reads the file with each bit of its footer changed, in a process of its own, and prints those that ended it.
+_FLIPPED = """
+import io, os, sys
+import pyarrow as pa
+import pyarrow.parquet as pq
+from corpusfmt.io.parquet import ParquetTable
+
+buffer = io.BytesIO()
+pq.write_table(pa.table({"text": ["a", "b"] * 50, "n": list(range(100))}), buffer, store_schema=False)
+data = buffer.getvalue()
+footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+bits = range(footer * 8, (len(data) - 8) * 8)
+for bit in bits[int(sys.argv[1]) :: 16]:
+    changed = bytearray(data)
+    changed[bit // 8] ^= 1 << bit % 8
+    child = os.fork()
+    if not child:
+        try:
+            table = ParquetTable(io.BytesIO(bytes(changed)), "a.parquet", keep_dictionaries=True)
+            list(table.batches(table.file.schema_arrow.names, lambda rows: rows.to_pylist()))
+        except (pa.ArrowException, OSError, ValueError, KeyError):
+            pass
+        os._exit(0)
+    if os.WIFSIGNALED(os.waitpid(child, 0)[1]):
+        print(bit - footer * 8)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="forks")
+@pytest.mark.parametrize("first", every(16, range(16)))
+def test_no_bit_of_a_footer_ends_the_process(first: int) -> None:
+    done = subprocess.run([sys.executable, "-c", _FLIPPED, str(first)], capture_output=True, check=True)
+    assert done.stdout == b""

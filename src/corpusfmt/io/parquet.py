@@ -57,7 +57,7 @@ class ParquetTable:
             twice = [name for name, count in Counter(self.file.schema_arrow.names).items() if count > 1]
             if twice:
                 raise pa.ArrowInvalid(f"two columns are called `{twice[0]}`")
-            self._kept = self._few_texts() if keep_dictionaries else []
+            self._kept = self._few_texts(opened) if keep_dictionaries else []
             if self._kept:
                 self.file = opened(metadata=self.file.metadata, read_dictionary=self._kept)
 
@@ -107,18 +107,22 @@ class ParquetTable:
             yield part.num_rows, converted
             del part, converted
 
-    def _few_texts(self) -> list[str]:
-        """Return the columns of texts that have a small dictionary in every row group, which all values are taken from."""
-        metadata, schema = self.file.metadata, self.file.schema_arrow
-        texts = {name for name, kind in zip(schema.names, schema.types, strict=True) if kind == self._arrow.string()}
-        groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-        numbers = range(metadata.num_columns)
-        return [
-            metadata.schema.column(number).path
-            for number in numbers
-            if metadata.schema.column(number).path in texts
-            and all(_is_of_few(group.column(number), group.num_rows) for group in groups)
-        ]
+    def _few_texts(self, opened: Callable[..., Any]) -> list[str]:
+        """Return the columns of texts whose first values are few, from a small dictionary.
+
+        What the footer says of the pages of a column is not asked: Arrow ends the process if that is malformed.
+        """
+        schema, kind = self.file.schema_arrow, self._arrow.string()
+        texts = [name for name, stored in zip(schema.names, schema.types, strict=True) if stored == kind]
+        if not texts:
+            return []
+        file = opened(metadata=self.file.metadata, read_dictionary=texts)
+        try:
+            first = next(file.iter_batches(self._rows_at_once(MOST_ROWS), columns=texts, use_threads=False), None)
+        except (MemoryError, OSError, self._arrow.ArrowException):  # which reading tells again
+            return []
+        stored = zip(texts, first.columns, strict=True) if first is not None else ()
+        return [name for name, column in stored if _is_of_few(column.dictionary, len(column))]
 
     def _decoded(self, part: Any) -> Any:
         """Return a record batch with dictionaries expanded, unless they are kept."""
@@ -188,12 +192,9 @@ def _text(kind: Any) -> Any:
     return pa.string() if pa.types.is_temporal(kind) else kind
 
 
-def _is_of_few(chunk: Any, rows: int) -> bool:
+def _is_of_few(dictionary: Any, rows: int) -> bool:
     # A text that stands for itself takes four bytes for its length alone.
-    if not chunk.has_dictionary_page or chunk.total_uncompressed_size >= _LENGTH_BYTES * rows:
-        return False
-    size = chunk.data_page_offset - chunk.dictionary_page_offset
-    return bool(0 < size <= _MOST_DICTIONARY_BYTES)
+    return bool(dictionary.nbytes <= min(_MOST_DICTIONARY_BYTES, _LENGTH_BYTES * rows))
 
 
 class _Counted(io.RawIOBase):
