@@ -102,7 +102,7 @@ def test_what_was_written_by_hand_remains() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("README.md", OWN, {"language": ["xx"], "license": "cc0-1.0", "tags": ["web"]}),
+        ("README.md", OWN, {"language": "xx", "license": "cc0-1.0", "tags": ["web"]}),
         ("README.md", "---\nlicense: other\nlicense_name: ours\n---\n", {"license": "other", "license_name": "ours"}),
         ("README.md", "---\npretty_name: Own\nsize_categories: [n>1T]\nlanguage: [de, fr]\n---\n", {"pretty_name": "Own", "language": ["de", "fr"]}),
         ("README.md", "---\nlicense: [\n---\n", {}),

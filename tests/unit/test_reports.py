@@ -591,7 +591,7 @@ def test_a_report_displays_itself() -> None:
     assert bool(Report("oscar", "1.1", Tally(), Coverage()))
     shown = Page(report._repr_html_()).texts
     assert shown["table/tr/th"][6:] == ["GEN101", "OSC305", "OSC305"], "errors first"
-    assert shown["table/tr/td"][:3] == ["error", "compressed-stream-corrupt", "ä \ud800<&>\x01.gz"]
+    assert shown["table/tr/td"][:3] == ["error", "compressed-stream-corrupt", "ä \ud800<&>\x01.gz <id>"]
     assert shown["p"][1:] == ["and 3 more"]
 
 

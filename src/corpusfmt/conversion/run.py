@@ -110,13 +110,13 @@ def _shared(job: Job, plan: Plan, work: Work, source: Entry, *, finish: bool) ->
     share, made_of = job.stages.share, made(job, CODE_FORMAT, Converted(), _revision(plan))
     finished = report_of_finished(job, made_of, plan, source)
     try:
-        if not finished:
+        if finished is None:
             with job.workplace.entered(digest(job.settings, job.fingerprint(work.shards)), share, finish=finish):
                 return completed(job, plan, work, source)
     except UsageError:
         # Another process may just have sealed the corpus.
         finished = report_of_finished(job, made_of, plan, source)
-        if not finished:
+        if finished is None:
             raise
     return Report(job.way.target.name, job.way.target_version, Tally(), Coverage()) if share or finish else finished
 

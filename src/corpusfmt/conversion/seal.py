@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -31,9 +32,11 @@ from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
-from corpusfmt.model import Coverage, Json, Location, Problem, Report, Severity, Tally
+from corpusfmt.model import Coverage, Json, Location, Problem, Report, Severity, Tally, UsageError
 
 DESCRIPTION = "croissant.json"
+# The files about a source that are read; its card is copied.
+_ABOUT = ("CITATION.cff", "codemeta.json", "LICENSE", "LICENSE.txt")
 # With `error`, only losses that an option accepts can occur.
 _LOSS_SEVERITIES: Mapping[str, Severity] = {"error": Severity.INFO, "warn": Severity.WARNING, "allow": Severity.INFO}
 
@@ -129,7 +132,7 @@ def _sealed_folders(workplace: Workplace, way: Way, files: Mapping[str, FileFact
 def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, source: Entry | None) -> int:
     """Seal the output; return the number of data files. `made_of` has the provenance for the manifest.
 
-    What files about the `source` say of it, such as its licence, is said of the output.
+    What files about the `source` say of it, such as its licence, is said of the output; its card keeps its head.
     """
     root = workplace.destination
     files = converted.files
@@ -141,11 +144,16 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, so
             "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in sorted(converted.read.items())),
         }
 
-    by_file = {} if source is None else said_about(source, (), [])
-    said: Json = {name: value for each in by_file.values() for name, value in each.items()}
+    said: Json = {}
     card = existing_card(root / CARD)
-    if source is not None and CARD in by_file:
-        card = card or card_of_source(text_of(source, CARD) or "")
+    if source is not None:
+        notes: list[str] = []
+        for each in said_about(source, (), notes, _ABOUT).values():
+            said |= each
+        if unread := next((note for note in notes if "needs a package" in note), ""):
+            raise UsageError(unread)  # or the result would depend on what is installed
+        with suppress(OSError, ValueError):
+            card = card or card_of_source(text_of(source, CARD) or "")
     # Sources that changed since an earlier run may have become files of other names.
     workplace.withdraw_others(files)
     workplace.refuse_replaced(files)

@@ -192,10 +192,14 @@ def card_of(release: Release, existing: str = "") -> bytes:
 
 def card_of_source(text: str) -> str:
     """Return what a card says of what is made of its corpus: its head, but for what follows from the contents."""
-    lines = [
-        line for name, block in _parted(text)[0].items() if name not in {*_LAST, "size_categories"} for line in block
-    ]
+    blocks = ((name, block) for name, block in _parted(text)[0].items() if name not in {*_LAST, "size_categories"})
+    # What a bracket or quote leaves open would take the rest with it.
+    lines = [line for _, block in blocks if _is_closed("\n".join(block)) for line in block]
     return "\n".join(["---", *lines, "---", ""]) if lines else ""
+
+
+def _is_closed(text: str) -> bool:
+    return text.count("[") == text.count("]") and text.count("{") == text.count("}") and text.count('"') % 2 == 0
 
 
 def existing_card(path: Place) -> str:

@@ -8,7 +8,7 @@ import datetime as dt
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,15 +150,16 @@ def licence_on_the_hub(said: Json) -> str:
     return next((short for short, known in reversed(_LICENCES.items()) if known == name), "unknown")
 
 
-def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[str, Json]:
-    """Return the properties that files about a corpus give, by file, apart from those that are given.
+def said_about(corpus: Entry, given: Iterable[str], notes: list[str], names: Collection[str] = ()) -> dict[str, Json]:
+    """Return the properties that files about a corpus, or those of some names, give, by file, apart from those that are given.
 
     The files are data of strangers: at most 1 MiB of each is read, nothing is executed, and nothing outside of the folder.
     """
     made: dict[str, Json] = {}
     known = set(given)
-    may_say = not corpus.is_remote or corpus.url.startswith("hf://")
-    for name, properties in _SAID.items() if corpus.kind == "directory" and may_say else ():
+    for name, properties in _SAID.items() if corpus.kind == "directory" else ():
+        if names and name not in names:
+            continue
         try:
             text = text_of(corpus, name)
             said = properties(text) if text is not None else {}
@@ -172,7 +173,9 @@ def said_about(corpus: Entry, given: Iterable[str], notes: list[str]) -> dict[st
 
 def text_of(corpus: Entry, name: str) -> str | None:
     """Return the text of a file of at most 1 MiB. Raises `OSError` and `ValueError`."""
-    entry = corpus.child(name)
+    entry = (
+        None if corpus.url.startswith(("http://", "https://")) else corpus.child(name)
+    )  # there, each name is a request
     if entry is None or entry.kind != "file":
         return None
     with entry.open() as file:
