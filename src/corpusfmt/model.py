@@ -21,8 +21,8 @@ Json = dict[str, Any]
 REPORT_SCHEMA = "corpusfmt-report/1"
 
 
-# Options that have other names in Python, where they take other values.
-_ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "shard-size": "shard_bytes"}
+# Options that have other names in Python.
+_ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "shard-size": "shard_bytes", "source": "source_name"}
 _OPTION = re.compile(r"(`corpusfmt [^`]*`)|(?<![\w-])(`?)--([a-z][a-z-]*)")
 
 

@@ -262,14 +262,14 @@ def test_attributes_that_tell_no_language(found: Json, code: str, tmp_path: Path
     ("options", "words"),
     [
         ({"merge_attributes": True, "split_attributes": ["a"]}, "choose one"),
-        ({"prefer_attributes": ["a"]}, "--merge-attributes"),
+        ({"prefer_attributes": ["a"]}, "add `merge_attributes`"),
         ({"split_attributes": ["../evil"]}, "is not a folder name"),
         ({"split_attributes": ["a=x", "a=y"]}, "names a set or prefix twice"),
         ({"split_attributes": ["pii"]}, "already"),
         ({"language_entry": "a", "language_attribute": "b/c"}, "choose one"),
         ({"language_attribute": "b/"}, "SET/KEY"),
-        ({"added": "yesterday"}, "--added"),
-        ({"source_name": ""}, "--source"),
+        ({"added": "yesterday"}, "`added` is"),
+        ({"source_name": ""}, "`source_name` is empty"),
         ({"to": "oscar", "language_attributes": True}, "only Dolma"),
     ],
 )

@@ -71,9 +71,9 @@ NO_TEXT = "{path}:1: not a line of text; expected a list of paths"
 @pytest.mark.parametrize(
     ("lines", "base", "message"),
     [
-        (b"https://e.org/a\n", None, "{path} names https://e.org/a, which is not below {folder}: add --base"),
-        (b"https://e.org/a\n", "memory://b", "{path} names https://e.org/a, which is not below memory://b: add --base"),
-        (b"../a.wet\n", "memory://b", "{path} names ../a.wet, which is not below memory://b: add --base"),
+        (b"https://e.org/a\n", None, "{path} names https://e.org/a, which is not below {folder}: add `base`"),
+        (b"https://e.org/a\n", "memory://b", "{path} names https://e.org/a, which is not below memory://b: add `base`"),
+        (b"../a.wet\n", "memory://b", "{path} names ../a.wet, which is not below memory://b: add `base`"),
         (b"", None, "the list of paths {path} is empty"),
         (b"\n\n", None, "the list of paths {path} is empty"),
         (b"caf\xe9\n", None, NO_TEXT),

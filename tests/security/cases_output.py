@@ -63,6 +63,7 @@ _VERDICT = re.compile(r"VALID|INVALID|INCOMPLETE|NO ERRORS")
 _ANNOTATION = re.compile(
     r"::(error|warning|notice) file=[^:,]+(,line=\d+)?,title=[A-Z]{3}\d{3} [\w-]+::.*|::notice title=[a-z ]+::.*"
 )
+_VERDICT_NOTICE = re.compile(r"::notice title=corpusfmt [^:,]+::(INVALID|INCOMPLETE): .*")
 
 CONTEXT = json.loads((REPOSITORY / "schemas/croissant/1.0/context.jsonld").read_text("utf-8"))["@context"]
 
@@ -144,8 +145,10 @@ def _text(outcome: Outcome) -> None:
 
 
 def _github(outcome: Outcome) -> None:
-    for line in lines_of(outcome.stdout):
+    *lines, verdict = lines_of(outcome.stdout)
+    for line in lines:
         assert _ANNOTATION.fullmatch(line), line
+    assert _VERDICT_NOTICE.fullmatch(verdict), verdict
 
 
 def _json(outcome: Outcome) -> None:
@@ -210,8 +213,8 @@ def _markdown(outcome: Outcome) -> None:
     for kind in ("image", "link_open", "html_inline", "html_block", "em_open", "strong_open", "fence", "code_block"):
         assert kind not in kinds, kind
     assert (kinds.count("heading_open"), kinds.count("table_open")) == (1, 1)
-    heading = tokens[kinds.index("heading_open") + 1]
-    assert heading.content == "corpusfmt: invalid"
+    name, verdict = tokens[kinds.index("heading_open") + 1].children or []
+    assert (name.type, verdict.type, verdict.content) == ("code_inline", "text", ": invalid")
     # A cell that is cut or split shows: each has exactly one code span, or is text of ours.
     rows = [line for line in outcome.stdout.decode("utf-8").split("\n") if line.startswith("|")]
     assert kinds.count("tr_open") == len(rows) - 1
@@ -254,7 +257,8 @@ _ATTRIBUTES = {
     "class": r"((in)?valid|incomplete|error|warning|info|faint|rule|count|about|n|bar)",
     "id": r"[A-Z]{3}\d{3}",
     "data-severities": r"[a-z ]+",
-    "data-kept": r"\d+",
+    "data-count": r"\d+",
+    "tabindex": "0",
     "open": "",
     "width": r"\d+\.\d%",
     "height": "100%",
@@ -404,12 +408,13 @@ def _saved(*, forged: Mapping[tuple[str | int, ...], Any]) -> Callable[[Path], N
         "hint": "h",
         "count": 2,
         "location": at,
+        "fix": {"safe": True, "edits": [{"start": 0, "end": 1, "text": "t"}]},
     }
     known = {"rule": "DOL101", "reason": "r", "count": 1}
     report: dict[str, Any] = {
         "schema": "corpusfmt-report/1",
         "tool": {"name": "corpusfmt", "version": "1"},
-        "arguments": {"base": "b"},
+        "arguments": {"base": "b", "paths": ["p"], "profile": "f", "settings": "s"},
         "started": "",
         "finished": "",
         "verdict": "invalid",
@@ -449,7 +454,10 @@ def _saved(*, forged: Mapping[tuple[str | int, ...], Any]) -> Callable[[Path], N
 TEXTS: tuple[tuple[str | int, ...], ...] = (
     ("format",),
     ("version",),
-    ("arguments", "base"),
+    ("finished",),
+    ("tool", "version"),
+    *(("arguments", name) for name in ("base", "profile", "settings")),
+    ("arguments", "paths", 0),
     ("unmatched", 0),
     ("suppressed", 0, "reason"),
     ("regraded", 0, "reason"),

@@ -340,7 +340,7 @@ def test_an_option_without_effect_is_refused(option: str, tmp_path: Path) -> Non
     folder = jsonl(tmp_path / "a", '{"text":"one"}')
     (tmp_path / "block").write_text("1\n", "utf-8")
     value: dict[str, Any] = {option: tmp_path / "block" if option == "blocklist" else True}
-    with pytest.raises(UsageError, match=f"a is jsonl, and --{option} applies only to"):
+    with pytest.raises(UsageError, match=f"a is jsonl, and `{option}` applies only to"):
         corpusfmt.validate(folder, format="jsonl", **value)
 
 

@@ -134,7 +134,7 @@ def _body(report: Report) -> Iterator[str]:
     verdict = report.verdict.value
     about = subject(report)
     yield f'<h1>{markup(about.pop("path", "corpusfmt"))}: <span class="{verdict}">{verdict}</span></h1>'
-    yield f"<p>{verdict_line(report, markup, lambda command: f'<code>{command}</code>')}</p>"
+    yield f"<p>{verdict_line(report, markup, lambda command: f'<code>{markup(command)}</code>')}</p>"
     checked = checked_line(report)
     extent = coverage_line(report.coverage) + (f" · {markup(checked)}" if checked else "")
     yield f'<p class="faint">{extent}</p>'
