@@ -243,6 +243,8 @@ def said(path: Path) -> tuple[set[str], list[str], int]:
     pending = [("", json.loads(path.read_bytes(), object_pairs_hook=counted))]
     while pending:
         name, value = pending.pop()
+        if isinstance(value, dict) and value.keys() - {"@type"} == {"startDate", "endDate"}:
+            value = f"{value['startDate']}/{value['endDate']}"  # as `fix` writes an object of two dates
         if isinstance(value, dict):
             pending += [each for each in value.items() if each[0] != "@context"]
         elif isinstance(value, list):

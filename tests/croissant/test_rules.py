@@ -22,6 +22,7 @@ NEWER = "http://mlcommons.org/croissant/1.1"
 
 SPECIFICATION = re.compile(
     r"croissant-(1\.[01]|geo-1\.0|rai-1\.0|tasks)(#[a-z0-9-]+)?|the source in the message|RFC 8259, section [0-9.]+|JSON-LD 1\.1( API)?, section [0-9.]+"
+    r"|RDF 1\.1 Turtle, section [0-9.]+; RDF 1\.1 XML Syntax, section [0-9.]+"
 )
 
 

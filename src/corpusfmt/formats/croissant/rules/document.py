@@ -124,7 +124,7 @@ RDF_SYNTAX = RULES.finding(
     Example: a missing full stop, an undeclared prefix, an XML entity that is defined in another file.
     Fix: correct the file at the reported line.
     """,
-    spec="RDF 1.1 Turtle, RDF 1.1 XML Syntax",
+    spec="RDF 1.1 Turtle, section 6; RDF 1.1 XML Syntax, section 7",
 )
 
 

@@ -63,6 +63,12 @@ def mlcroissant_fails(subject: ToLoad) -> Iterator[Problem]:
     if ids:
         at = description.places.of(ids[0])
         yield Problem("mlcroissant: `@id` has a space", at, "write an `@id` without spaces", count=len(ids))
+    datasets = {node.id or node.pointer: node for node in description.expansion.every if "sc:Dataset" in node.types}
+    if len(datasets) > 1:
+        at = description.places.of(list(datasets.values())[1].pointer)
+        message = f"mlcroissant: {len(datasets)} datasets, of which all but one, at random, are not loaded"
+        yield Problem(message, at, "keep one, and name the others by `@id` alone")
+        return
     told: set[str] = set()
     for view in description.parts:
         for message, place, hint in _fails(view):
