@@ -53,7 +53,8 @@ def _claims(entry: Entry) -> Detection | None:
     if b"\0" in data[:64]:
         data = data.replace(b"\0", b"")  # UTF-16, which the check reports
     found = (_CLAIM_IN_RDF if syntax else _CLAIM).search(data)
-    is_other = b"schema.org/" not in data if syntax else b"@context" not in data and b"@type" not in data
+    marks = (b"schema.org/", b"mlcommons.org/croissant/") if syntax else (b"@context", b"@type")
+    is_other = not any(mark in data for mark in marks)
     if found is None or is_other or (entry.name.endswith(".xml") and b"22-rdf-syntax-ns#" not in data):
         return None
     return Detection(version_in_text(data), f"`{found.group().decode('utf-8', 'replace')}` in {entry.name}")
