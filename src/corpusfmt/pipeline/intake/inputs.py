@@ -25,6 +25,7 @@ from corpusfmt.io.paths import (
 )
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.rules import Defect
+from corpusfmt.wording import clipped
 
 WET_SUFFIXES = (".wet.gz", ".wet.zst", ".wet")
 LIST_SUFFIXES = (".paths", ".paths.gz")
@@ -123,7 +124,9 @@ def _there(entry: Entry) -> Iterator[Source]:
         is_empty = False
         yield source_of(each)
     if is_empty:
-        raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet.zst, *.warc.wet)")
+        other = next((each for each in walk(entry) if each.kind == "file"), None)
+        it_has = f"; it has `{clipped(other.path)}`: rows and texts are for `corpusfmt convert`" if other else ""
+        raise UsageError(f"{entry.shown} contains no WET file (*.warc.wet.gz, *.warc.wet.zst, *.warc.wet){it_has}")
 
 
 def _wet_files(folder: Entry) -> Iterator[Entry]:
