@@ -28,10 +28,13 @@ NOT_IN_A_GRAPH = {
     *("CRO111", "CRO112", "CRO113", "CRO114", "CRO116"),
     *("CRO121", "CRO122", "CRO124"),
 }
-# An IRI of an undeclared prefix or with a space, a character that XML does not have, and a context to be fetched.
+# An IRI of an undeclared prefix or with a space, a character that XML does not have; contexts that rdflib would fetch; what is
+# the same in RDF: an IRI and a reference; integers of more digits than all readers of JSON have; keys of rows without a base.
 NO_GRAPH = {
     *("refused-with-an-undeclared-prefix", "refused-of-an-id-with-a-space", "refused-with-a-context-by-address"),
     *("content-url-with-a-control", "content-url-with-a-control-strict"),
+    *("context-bundled", "context-of-schema-org", "context-of-schema-org-strict"),
+    *("equivalentproperty-a-node", "values-within-their-range", "data-with-short-names"),
 }
 FOLDERS = [*CASES.glob("1.[01]/*/*"), *SAMPLES.glob("*/*"), *SAMPLES.glob("valid/recipes")]
 DOCUMENTS = sorted(
