@@ -61,6 +61,7 @@ _ON_FOLDER = {
     "seal": ("seal", "{url}/d"),
 }
 _ALL = _ON_FILE | _ON_FOLDER
+_OF_FIRST_ROWS = {"detect", "detect-folder", "show-folder"}
 
 
 @contextmanager
@@ -376,7 +377,8 @@ _ATTACKS = [
         for name, command in _ALL.items()
     ),
     *(
-        _attack(f"endless-no-type-{name}", endless(), command, _is_told if name == "detect" else _ends)
+        # Without a suffix and a type, `d` is a file of rows.
+        _attack(f"endless-no-type-{name}", endless(), command, _is_told if name in _OF_FIRST_ROWS else _ends)
         for name, command in _ALL.items()
     ),
     *(

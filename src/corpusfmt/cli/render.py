@@ -40,11 +40,13 @@ def merge(
     report: Reports = [],  # noqa: B006
 ) -> None:
     """Join the parts that `corpusfmt validate --shard` wrote into the report of one run, with its exit status."""
-    from corpusfmt.engine.parts import CHECKS, parts_at
+    from corpusfmt.engine.parts import CHECKS, parts_at, refuse_masked
 
     check_outputs(output_format, report)
     found = parts_at(parts, CHECKS)
     asked = replace(found.asked, paths=paths or found.asked.paths, jobs=jobs, engine=engine)
+    for path in asked.paths:
+        refuse_masked(path)
     whole = checked(asked, found)
     whole.started = found.started
     write_reports(whole, output_format, report)

@@ -261,7 +261,7 @@ def described_as(
     if fmt is not None and fmt.descriptions is not None:
         return _completed(fmt.descriptions, entry, properties)
     notes: list[str] = []
-    said = said_about(entry, properties, notes)
+    said = {} if entry.is_remote else said_about(entry, properties, notes)
     published = repository_at(repository, entry, notes) if repository is not None else Repository("")
     if repository is not None:
         properties = {"url": published.clone or repository} | properties

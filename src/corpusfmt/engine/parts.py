@@ -30,7 +30,7 @@ from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Incomplete, Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
 from corpusfmt.report.saved import Code, CoverageRecord, FindingRecord
-from corpusfmt.wording import clipped, plural
+from corpusfmt.wording import clipped, masked, plural
 
 R = TypeVar("R")
 
@@ -157,9 +157,12 @@ class PartWriter(Whole):
         self._sharded: dict[str, bool] = {}
 
     def ask(self, asked: Struct) -> None:
+        """Write what was asked, without the credentials in URLs."""
         tool = {"name": "corpusfmt", "version": VERSION}
         numbers = {"number": self._share.number, "of": self._share.of, "started": now()}
-        self._write({"kind": "part", "schema": self._kind.schema, "tool": tool, **numbers, "asked": asked})
+        self._write(
+            {"kind": "part", "schema": self._kind.schema, "tool": tool, **numbers, "asked": _masked(to_builtins(asked))}
+        )
 
     def next_input(self) -> None:
         self._number += 1
@@ -353,6 +356,22 @@ def parts_at(paths: Sequence[str], kind: Kind[Any]) -> Parts:
             f"run the shard with `--shard {missing[0]}/{of}`"
         )
     return Parts(parts, convert(asked, kind.asked), kind)
+
+
+def refuse_masked(path: str) -> None:
+    """Raise `UsageError` for the URL of a part that had credentials."""
+    if "***" in path:
+        raise UsageError(
+            f"parts do not keep the credentials in {path}: name the corpus with --path, or set them in the environment"
+        )
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _masked(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked(each) for each in value]
+    return masked(value) if isinstance(value, str) else value
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -152,7 +152,10 @@ def joined(
     parts: Parts, domains: str | Path | None = None, progress: Callable[[Progress], None] | None = None
 ) -> Statistics:
     """Return the statistics of a run from all its parts, which are those of one process."""
+    from corpusfmt.engine.parts import refuse_masked  # noqa: PLC0415 - ordinary runs need none
+
     asked = asdict(parts.asked)
+    refuse_masked(asked["path"])
     return stats(**asked.pop("fields"), **asked, domains=domains, progress=progress, part=parts)
 
 
