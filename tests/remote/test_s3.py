@@ -123,7 +123,8 @@ def test_a_changed_object_is_put_anew(store: Store, wet: Path, local: Path, tmp_
 
 def test_of_several_that_put_an_object_if_there_is_none_one_succeeds(store: Store) -> None:
     for number in range(5):
-        won = json.loads(store.run(f"{BUCKET}/claims/{number}", code=_CLAIM))
+        # The client may add at its end that it left a connection open.
+        won = json.loads(store.run(f"{BUCKET}/claims/{number}", code=_CLAIM).splitlines()[0])
         assert won.count(True) == 1
         assert store.objects("claims")[str(number)] == f"process {won.index(True)}".encode()
 

@@ -219,7 +219,7 @@ _OF_SEVERITY = {Severity.ERROR: _RED, Severity.WARNING: _YELLOW, Severity.INFO: 
 _OF_VERDICT = {"VALID": _GREEN, "INVALID": _RED, "INCOMPLETE": _YELLOW, "NO ERRORS IN A SAMPLE": _GREEN}
 _VERDICT = re.compile(rf"^(?:{'|'.join(_OF_VERDICT)})(?=:)")
 # A finding, or the number of those of a rule.
-_STATED = re.compile(rf"^(?P<before>.*?)(?P<what> [A-Z]{{3,4}}[0-9]{{3}} (?P<severity>{'|'.join(Severity)}))(?= )")
+_STATED = re.compile(rf"^(?P<before>.*?)(?P<what> [A-Z]{{3,4}}[0-9]{{3}} (?P<severity>{'|'.join(Severity)}))(?= |$)")
 _HELP = "  help:"
 _CODE = re.compile("`[^`]+`")
 # A line of an excerpt: its number, or a caret.
