@@ -10,7 +10,7 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
@@ -110,14 +110,13 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = _handle  # noqa: N815 - named by `http.server`
 
     def _ask(self, request: Request) -> Answer:
-        connection = http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)
-        connection.request(request.method, request.path, request.body, request.headers)
-        response = connection.getresponse()
-        data = response.read()
+        with closing(http.client.HTTPConnection("127.0.0.1", self.behind, timeout=60)) as connection:
+            connection.request(request.method, request.path, request.body, request.headers)
+            response = connection.getresponse()
+            data = response.read()
         kept = {name: value for name, value in response.getheaders() if name.lower() not in _OF_THIS_CONNECTION}
         if request.method == "HEAD":
             kept["Content-Length"] = response.getheader("Content-Length") or "0"
-        connection.close()
         return Answer(response.status, kept, data)
 
     def _without_new(self, listing: bytes) -> bytes:
