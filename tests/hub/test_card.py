@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support import tree
 
 import corpusfmt
 from corpusfmt.description.card import Release, card_of, features_of
@@ -97,6 +99,19 @@ def test_what_was_written_by_hand_remains() -> None:
     later = first.replace(b"| `de` | de | 1 | 2 |", b"| `de` | de | 9 | 9 |") + b"\nMore.\n"
     assert card_of(corpus, later.decode()) == first + b"\nMore.\n"
     assert card_of(corpus, card_of(corpus).decode()) == card_of(corpus)
+
+
+def test_what_is_made_does_not_depend_on_what_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows/a.jsonl").write_text('{"id": "1", "text": "a page"}\n')
+    (tmp_path / "rows/README.md").write_text(OWN)
+    corpusfmt.convert(tmp_path / "rows", tmp_path / "with", to="parquet")
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    corpusfmt.convert(tmp_path / "rows", tmp_path / "without", to="parquet")
+    assert tree(tmp_path / "without") == tree(tmp_path / "with")
+    (tmp_path / "rows/CITATION.cff").write_text("title: Own\n")
+    with pytest.raises(UsageError, match=r"CITATION.cff is not read: reading YAML needs a package: pip install"):
+        corpusfmt.convert(tmp_path / "rows", tmp_path / "cited", to="parquet")
 
 
 @pytest.mark.parametrize(

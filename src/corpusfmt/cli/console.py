@@ -106,30 +106,20 @@ def write(lines: Iterable[str], *, utf8: bool = False) -> None:
         sys.stdout.flush()
 
 
-def wrapped(lines: Iterable[str]) -> Iterable[str]:
+def wrapped(lines: Iterable[str]) -> Iterator[str]:
     """Yield lines that are broken between words where they would not fit into the terminal, if there is one."""
     if not sys.stdout.isatty():
-        return lines
+        yield from lines
+        return
     from shutil import get_terminal_size
     from textwrap import wrap
 
     width = max(get_terminal_size().columns, _NARROW)
-    return (
-        part
-        for line in lines
-        for part in (
-            wrap(
-                line,
-                width,
-                subsequent_indent="    ",
-                break_long_words=False,
-                break_on_hyphens=False,
-                drop_whitespace=True,
-            )
-            if len(line) > width and " | " not in line[:_NARROW]
-            else [line]
-        )
-    )
+    for line in lines:
+        if len(line) <= width or " | " in line[:_NARROW]:  # excerpts stay as they are
+            yield line
+        else:
+            yield from wrap(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 class Colour(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
 from unicodedata import combining, east_asian_width
 
 from corpusfmt.cli.inputs import expanded
@@ -22,13 +23,16 @@ _HEAD = 8
 def excerpts(paths: Sequence[str], *, follow_links: bool) -> Callable[[Location], Iterator[str]]:
     """Return a function that yields the excerpt at a place in what was checked, nothing if there is none to show."""
     local = [(path, path) for path in paths if path != "-" and not is_url(path)]
-    inputs: list[tuple[str, Entry]] = []
-    with suppress(UsageError):
-        inputs = list(expanded(local, follow_links=follow_links)) if len(local) == len(paths) else []
+
+    @cache
+    def inputs() -> list[tuple[str, Entry]]:  # most runs have nothing to show
+        with suppress(UsageError):
+            return list(expanded(local, follow_links=follow_links)) if len(local) == len(paths) else []
+        return []
 
     def entry_at(path: str) -> Entry | None:
-        for shown, entry in inputs:
-            if len(inputs) == 1:
+        for shown, entry in inputs():
+            if len(inputs()) == 1:
                 return entry if entry.name == path else (entry if shown.endswith("/") else entry.folder()).child(path)
             if path == shown or (shown.endswith("/") and path.startswith(shown)):
                 return entry.child(path.removeprefix(shown)) if shown.endswith("/") else entry

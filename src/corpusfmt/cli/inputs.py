@@ -90,7 +90,8 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
     kinds = {(report.format, report.version) for _, report in reports}
     name, version = kinds.pop() if len(kinds) == 1 else ("several", "")
     whole = Report(name, version, tally, coverage, started=reports[0][1].started, finished=reports[-1][1].finished)
-    whole.arguments = {name: reports[0][1].arguments.get(name, "") for name in ("paths", "format", "profile")}
+    whole.arguments = {"paths": [shown for shown, _ in reports]}
+    whole.arguments |= {name: reports[0][1].arguments.get(name, "") for name in ("format", "profile")}
     for what in ("revisions", "redirects"):
         if found := {name: to for _, each in reports for name, to in each.arguments.get(what, {}).items()}:
             whole.arguments[what] = found

@@ -74,7 +74,6 @@ def _tools(root: str) -> list[Any]:
         not be read. `data` also checks the files that a description describes. Profiles: standard, strict, hub, neurips-2026.
         """
         report = validated(inside(path), format=format_name, profile=profile, data=data)
-        report.arguments["paths"] = [path]
         view = View(excerpt=excerpts([path], follow_links=False))
         return "".join(f"{line}\n" for line in full(report, view))
 

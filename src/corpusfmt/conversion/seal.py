@@ -32,7 +32,7 @@ from corpusfmt.io.text import pretty
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
-from corpusfmt.model import Coverage, Json, Location, Problem, Report, Severity, Tally, UsageError
+from corpusfmt.model import Coverage, Json, Location, Problem, Report, Severity, Tally
 
 DESCRIPTION = "croissant.json"
 # The files about a source that are read; its card is copied.
@@ -147,11 +147,8 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, so
     said: Json = {}
     card = existing_card(root / CARD)
     if source is not None:
-        notes: list[str] = []
-        for each in said_about(source, (), notes, _ABOUT).values():
-            said |= each
-        if unread := next((note for note in notes if "needs a package" in note), ""):
-            raise UsageError(unread)  # or the result would depend on what is installed
+        for properties in said_about(source, (), None, _ABOUT).values():
+            said |= properties
         with suppress(OSError, ValueError):
             card = card or card_of_source(text_of(source, CARD) or "")
     # Sources that changed since an earlier run may have become files of other names.

@@ -105,8 +105,8 @@ def datasheet(
     """Return the datasheet of a corpus, whose `to_html` is a page for a browser.
 
     `statistics` are those of `stats`, or a file with them, instead of counting again; `verdict` is a report of `validate`, also a
-    saved one, in place of the verification summary in the release. `samples` is the number of documents of each language. The other arguments are those of
-    `stats`. Raises what `stats` and `read` raise.
+    saved one, in place of the verification summary in the release. `samples` is the number of documents of each language. The
+    other arguments are those of `stats`. Raises what `stats` and `read` raise.
     """
     if isinstance(verdict, Report):
         report: tuple[str, Report] | None = ("validate", verdict)

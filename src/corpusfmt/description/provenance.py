@@ -150,10 +150,14 @@ def licence_on_the_hub(said: Json) -> str:
     return next((short for short, known in reversed(_LICENCES.items()) if known == name), "unknown")
 
 
-def said_about(corpus: Entry, given: Iterable[str], notes: list[str], names: Collection[str] = ()) -> dict[str, Json]:
+def said_about(
+    corpus: Entry, given: Iterable[str], notes: list[str] | None, names: Collection[str] = ()
+) -> dict[str, Json]:
     """Return the properties that files about a corpus, or those of some names, give, by file, apart from those that are given.
 
     The files are data of strangers: at most 1 MiB of each is read, nothing is executed, and nothing outside of the folder.
+    `notes` are of those that cannot be read. Without any, raises `UsageError` if a package is missing: what is made then does
+    not depend on what is installed.
     """
     made: dict[str, Json] = {}
     known = set(given)
@@ -164,7 +168,10 @@ def said_about(corpus: Entry, given: Iterable[str], notes: list[str], names: Col
             text = text_of(corpus, name)
             said = properties(text) if text is not None else {}
         except (OSError, ValueError, RecursionError, Malformed, UsageError) as error:
-            notes.append(f"{name} is not read: {error}")
+            if notes is not None:
+                notes.append(f"{name} is not read: {error}")
+            elif isinstance(error, UsageError):
+                raise UsageError(f"{name} is not read: {error}") from error
             continue
         made[name] = {key: value for key, value in said.items() if value and key not in known}
         known |= made[name].keys()
@@ -173,9 +180,9 @@ def said_about(corpus: Entry, given: Iterable[str], notes: list[str], names: Col
 
 def text_of(corpus: Entry, name: str) -> str | None:
     """Return the text of a file of at most 1 MiB. Raises `OSError` and `ValueError`."""
-    entry = (
-        None if corpus.url.startswith(("http://", "https://")) else corpus.child(name)
-    )  # there, each name is a request
+    if corpus.url.startswith(("http://", "https://")):  # where each name is a request
+        return None
+    entry = corpus.child(name)
     if entry is None or entry.kind != "file":
         return None
     with entry.open() as file:

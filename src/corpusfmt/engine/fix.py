@@ -79,8 +79,8 @@ def fix(path: str | Path | Entry, asked: Fixing) -> Fixed:
     """Repair what a check of a path finds and can be repaired; say what was changed.
 
     `unsafe` also makes repairs that may change what is said, and so need a review; `to` is a newer version of the format, to
-    which a description is brought, or "json-ld", as which one in RDF is written beside it; `write` False changes nothing. The rest of a file stays as it is, and a second call
-    finds nothing to do. Files are replaced one by one, each whole or not at all.
+    which a description is brought, or "json-ld", as which one in RDF is written beside it; `write` False changes nothing. The
+    rest of a file stays as it is, and a second call finds nothing to do. Files are replaced one by one, each whole or not at all.
 
     Raises `UsageError` for a missing or remote path and wrong options, `BadInput` for what cannot be read.
     """
@@ -110,15 +110,13 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         mends: list[Mend] = []
         if asked.to == _JSON_LD:
             mends += (_in_json_ld(fmt, each) for shard in plan.shards for each in shard.files.values())
-        shards = [(fmt, shard) for shard in plan.shards if fmt.offers_edits]
+        edited = [(fmt, shard, options) for shard in plan.shards if fmt.offers_edits]
         beside = None if fmt.descriptions or entry.kind != "directory" else entry.child(_DESCRIPTION)
         if beside is not None and beside.kind == "file":
-            croissant, _ = named_format("croissant")
-            shards += ((croissant, shard) for shard in croissant.plan(entry, replace(options, version="")).shards)
-        for owner, shard in shards:
-            mended = _mended(
-                owner, shard, options if owner is fmt else replace(options, version=""), fixed, unsafe=asked.unsafe
-            )
+            croissant, any_version = named_format("croissant")[0], replace(options, version="")
+            edited += ((croissant, shard, any_version) for shard in croissant.plan(entry, any_version).shards)
+        for owner, shard, judging in edited:
+            mended = _mended(owner, shard, judging, fixed, unsafe=asked.unsafe)
             for role, changed in mended.files.items():
                 if isinstance(changed, Changed) and changed is not shard.files[role]:
                     mends.append(Mend(shard.files[role], changed.content))

@@ -25,7 +25,7 @@ from corpusfmt.formats import CheckOptions, Format, ShardResult
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import LimitReached, Meter
-from corpusfmt.io.paths import Entry, printable, refuse_replaced
+from corpusfmt.io.paths import Entry, is_url, printable, refuse_replaced
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES
 from corpusfmt.model import Incomplete, Json, Severity, Tally, UsageError, coverage_record, finding_record
 from corpusfmt.report.machine import dumped
@@ -360,7 +360,7 @@ def parts_at(paths: Sequence[str], kind: Kind[Any]) -> Parts:
 
 def refuse_masked(path: str) -> None:
     """Raise `UsageError` for the URL of a part that had credentials."""
-    if "***" in path:
+    if is_url(path) and "***" in path:
         raise UsageError(
             f"parts do not keep the credentials in {path}: name the corpus with --path, or set them in the environment"
         )

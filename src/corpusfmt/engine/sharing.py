@@ -130,7 +130,9 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
-    """The options of a run of the command line, its paths, the name of its settings, and `known` from the baseline: the head of each part of it."""
+    """The options of a run of the command line, its paths, the name of its settings, and `known` from the baseline: the head
+    of each part of it.
+    """
 
     paths: list[str]
     settings: str = ""
