@@ -80,7 +80,7 @@ def seal(
         statistics=record,
     )
     # Attribute sets change the paths of a writer, not how they are loaded.
-    release = Release(recipe.name, recipe.summary, "original", files, form.writer.loaded, below, recipe.name)
+    release = Release(recipe.name, recipe.summary, "original", files, form.writer.loaded, below)
     written = {
         STATS: _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
