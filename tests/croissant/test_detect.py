@@ -36,6 +36,12 @@ def test_a_file_is_claimed(name: str, tmp_path: Path) -> None:
     assert claim.version == "1.0"
 
 
+@pytest.mark.parametrize("value", [b"", b",", b"[", b"]"])
+def test_a_description_that_is_cut_in_its_version_is_claimed(value: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b'{"@context": {}, "@type": "Dataset", "conformsTo":' + value + b"}")
+    assert FORMAT.detect(entry_of(str(tmp_path / "a.json"))) is not None
+
+
 @pytest.mark.parametrize(
     "content", [b"{}", b'{"@type": "Person", "@context": {}}', b"", b'{"text": "a"}\n', b"\xff\xfe"]
 )

@@ -65,7 +65,7 @@ def version_of(values: list[Value], namespaces: Collection[str] = (), declared: 
 
 def version_in_text(data: bytes) -> str:
     """Return the version that a document seems to claim, from its bytes."""
-    claims = b" ".join(match[1] or match[2] for match in _CLAIMS_IN_TEXT.finditer(data))
+    claims = b" ".join(match[1] or match[2] or b"" for match in _CLAIMS_IN_TEXT.finditer(data))
     found = {match.decode() for match in _IN_TEXT.findall(claims)} & set(VERSIONS)
     vocabulary = "0.8" if _OLD_IN_TEXT.search(data) else "1.0"
     return max(found, default=vocabulary)
