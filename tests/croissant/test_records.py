@@ -883,6 +883,50 @@ def test_parquet(tmp_path: Path) -> None:
     assert read(path) == ([{"r/a": 1, "r/d": "1970-01-01"}, {"r/a": None, "r/d": "1970-01-02"}], [])
 
 
+@pytest.mark.parametrize(
+    ("stored", "values", "kind", "name"),
+    [
+        ("int64()", [1, None], "sc:Text", "int64"),
+        ("float64()", [1.0, None], "sc:Integer", "double"),
+        ("bool_()", [True], "sc:Text", "bool"),
+        ("string()", ["1"], "sc:Integer", "string"),
+        ("large_string()", ["true"], "sc:Boolean", "large_string"),
+        ("dictionary(pa.int8(), pa.string())", ["1"], "sc:Float", "string"),
+        ("timestamp('us')", [0], "sc:Text", "timestamp[us]"),
+        ("list_(pa.int32())", [[1], []], "sc:Text", "int32"),
+        ("int32()", [1], "cr:Int64", None),
+        ("int64()", [1], "cr:UInt8", None),
+        ("int64()", [1], "sc:Number", None),
+        ("string()", ["2024-01-01"], "sc:Date", None),
+        ("string()", ["https://example.org/"], "sc:URL", None),
+        ("timestamp('us')", [0], "sc:Date", None),
+        ("date32()", [0], "sc:DateTime", None),
+        ("binary()", [b"x"], "sc:Text", None),
+        ("binary()", [b"x"], "sc:ImageObject", None),
+        ("int64()", [1], "wd:Q42", None),
+        ("int64()", [], "sc:Text", None),
+        ("int64()", [1 << 40], "cr:Int8", None),
+    ],
+)
+def test_a_type_that_differs_from_the_stored_one(
+    stored: str, values: list[Any], kind: str, name: str | None, tmp_path: Path
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table = record_set(
+        field("a", "t.parquet", {"column": "a"}, kind, repeated=stored.startswith("list")),
+        field("n", "t.parquet", {"column": "a"}, kind, source={"transform": {"regex": "(.*)"}}),
+    )
+    for fields in (
+        table["field"][:1],
+        table["field"],
+    ):  # a transformation makes other values, which are read in another way
+        path = write(tmp_path, [file("t.parquet", "application/x-parquet")], {**table, "field": fields})
+        pq.write_table(pa.table({"a": pa.array(values, eval(f"pa.{stored}", {"pa": pa}))}), tmp_path / "t.parquet")
+        found = [each for each in corpusfmt.validate(path, data=True).findings if each.code == "CRO617"]
+        expected = [f"stored as `{name}` in `t.parquet`, declared as `{kind}`"] * (name is not None)
+        assert [each.message.partition(": ")[2] for each in found] == expected
+
+
 def test_parquet_with_times_beyond_those_of_python(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     path = write(

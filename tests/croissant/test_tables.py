@@ -315,7 +315,7 @@ def test_arrays_and_values_agree(
 
     fast = seen(arrays.judged_arrays(opened(), columns, keys), column, has_key=bool(keys))
     batches = of_parquet(opened(), [column.take], partial(values_of, [column.take]))
-    rows = (Batch("t.parquet", size, found, first=first) for first, (size, found) in batches)
+    rows = (Batch("t.parquet", size, found, first=first) for first, (size, found, _) in batches)
     slow = seen(rows, column, has_key=bool(keys))
     assert fast == slow
 

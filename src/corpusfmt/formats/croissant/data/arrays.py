@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from corpusfmt.formats.croissant.data.batches import Batch, Take
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.data.rows import of_parquet, stored_in, values_of
 from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.formats.croissant.model.casts import (
@@ -48,19 +50,19 @@ def judged_arrays(opened: Opened, leaves: Sequence[Leaf], keys: Sequence[KeyOf])
     judging = partial(_accepted, takes, leaves, keys)
     for first, found in of_parquet(opened, takes, judging, _ROWS, keep_dictionaries=True):
         if isinstance(found, Accepted):
-            yield found
+            yield replace(found, path=opened.path)
             continue
-        for number, (size, columns) in enumerate(found):
-            yield Batch(opened.path, size, columns, first=first + number * MOST_ROWS)
+        for number, (size, columns, stored) in enumerate(found):
+            yield Batch(opened.path, size, columns, first=first + number * MOST_ROWS, stored=stored)
 
 
 def _accepted(
     takes: Sequence[Take], leaves: Sequence[Leaf], keys: Sequence[KeyOf], part: Any
-) -> Accepted | list[tuple[int, dict[Take, list[Any]]]]:
+) -> Accepted | list[tuple[int, dict[Take, list[Any]], dict[Take, Any]]]:
     of_keys = {id(leaf) for key in keys for leaf in key.leaves}
     try:
         found = {id(leaf): _keys_in(part.column(leaf.take.name), leaf, id(leaf) in of_keys) for leaf in leaves}
-        return Accepted(part.num_rows, [whole_key(key, found) for key in keys])
+        return Accepted(part.num_rows, [whole_key(key, found) for key in keys], stored=stored_in(takes, part))
     except (ValueError, Uneven):
         # In the same batches as other readers, so that findings come in the same order.
         return [values_of(takes, part.slice(at, MOST_ROWS)) for at in range(0, part.num_rows, MOST_ROWS)]

@@ -72,7 +72,8 @@ class Lacking(Exception):
 class Batch(Struct):
     """Some rows: a list of values for each take, all of the same length, and the faults of rejected rows.
 
-    `place` or the line where it starts locates a row; without either, rows are numbered from `first`.
+    `place` or the line where it starts locates a row; without either, rows are numbered from `first`. `stored` has the
+    Arrow types of columns of Parquet; it is empty for JSON, whose values have types, and None for text, which has none.
     """
 
     path: str
@@ -82,6 +83,7 @@ class Batch(Struct):
     first: int = 0
     faults: list[Trouble] = field(default_factory=list)
     place: Callable[[int], Location] | None = None
+    stored: Mapping[Take, Any] | None = None
 
     def at(self, row: int) -> Location:
         """Return the place of a row."""

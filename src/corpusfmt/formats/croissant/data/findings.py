@@ -237,6 +237,22 @@ DATA_MEMBER_ESCAPES = RULES.finding(
 )
 
 
+DATA_TYPE_DIFFERS = RULES.finding(
+    "CRO617",
+    "data-type-differs",
+    """A column of Parquet, or a member of JSON objects, is stored as another type than its field declares, although all
+    values can be read as declared. Cells of CSV and TSV have no stored type.
+
+    Why: readers that trust the file and readers that trust the description load different types.
+    Example: `"dataType": "sc:Text"` for a column of `int64`; `"sc:Integer"` for JSON strings such as `"12"`. Integers of
+    any size are sc:Integer, sc:Float or sc:Number; strings may be sc:URL or sc:Date.
+    Fix: declare the stored type, or store the values as declared.
+    """,
+    severity=Severity.INFO,
+    spec="croissant-1.0#data-types",
+)
+
+
 RECORD_WITHOUT_TEXT = RULES.finding(
     "CRO701",
     "record-without-text",

@@ -44,6 +44,7 @@ from corpusfmt.formats.croissant.data.reader import (
     unmatched,
 )
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
+from corpusfmt.formats.croissant.data.stored import StoredTypes
 from corpusfmt.formats.croissant.data.tables import (
     Accepted,
     KeyOf,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
 # The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10
 _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:VideoObject": "videos are"}
-_CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613")
+_CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613", "CRO617")
 
 
 # The rules that `Storage` reports at places in the description.
@@ -310,13 +311,16 @@ class _DataJudge:
         ]
         followed = [*watched, *foreign]
         before = self.records
+        types = StoredTypes(leaves)
         for part in self._parts(origin, leaves, [each.key for each in followed]):
+            types.see(part)
             if isinstance(part, Accepted):
                 for each, keys in zip(followed, part.keys, strict=True):
                     each.accept(keys)
                 self.records += part.size
                 continue
             table = self._reader.evaluated(leaves, part)
+            types.reject(table.rejected)
             # Faults in another record set that is the source are reported there.
             for fault in table.faults if isinstance(origin, Resource) else table.faults[len(part.faults) :]:
                 self._pass_on(fault)
@@ -325,6 +329,8 @@ class _DataJudge:
                 self._nulls(key, table, _where_unmatched(table))
             for each in followed:
                 each.take(table)
+        for fault in types.faults():
+            self._report(fault)
         self._not_decoded(leaves, self.records - before)
         for each in followed:
             each.close()

@@ -271,6 +271,8 @@ class Table(Struct):
     columns: Mapping[int, Sequence[Any]]
     at: Callable[[int], Location]
     faults: list[Fault] = field(default_factory=list)
+    #: The leaves (by identity) with values that could not be cast.
+    rejected: set[int] = field(default_factory=set)
     #: For each row, the nested records of each container (by the identity of its join): again columns of leaves.
     nested: Mapping[int, Sequence[list[list[Any]]]] = field(default_factory=dict)
 
@@ -358,6 +360,7 @@ class RecordReader:
         """Return the values of leaves for a batch; rows with a value that cannot be cast are rejected."""
         faults = [each for fault in batch.faults for each in _of_fields(fault, leaves)]
         bad: set[int] = set()
+        rejected: set[int] = set()
         columns: dict[int, Sequence[Any]] = {}
         held = 0
         for leaf in leaves:
@@ -373,12 +376,13 @@ class RecordReader:
                 raise _transform_fault(leaf, message, "transform fewer or shorter texts")
             columns[id(leaf)] = values
             bad |= wrong.keys()
+            rejected |= {id(leaf)} if wrong else set()
             faults += [value_fault(leaf, reason, batch.at(row)) for row, reason in wrong.items()]
         if not bad:
             return Table(batch.size, columns, batch.at, faults)
         good = [row for row in range(batch.size) if row not in bad]
         kept = {name: [values[row] for row in good] for name, values in columns.items()}
-        return Table(len(good), kept, lambda row: batch.at(good[row]), faults)
+        return Table(len(good), kept, lambda row: batch.at(good[row]), faults, rejected)
 
     def batches(self, origin: Origin, takes: Sequence[Take]) -> Iterator[Batch]:
         """Yield the rows of a file, file set or record set; if a file cannot be read further, its fault comes last."""
@@ -535,7 +539,7 @@ def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Tabl
         nested = {id(join): [row.nested[id(join)] for row in rows] for join in containers}
         faults = faults + [fault for row in rows for fault in row.faults]
         places = [row.at for row in rows]
-        yield Table(len(rows), columns, places.__getitem__, faults, nested)
+        yield Table(len(rows), columns, places.__getitem__, faults, nested=nested)
         faults = []
     if faults:
         yield Table(0, {}, _nowhere, faults)

@@ -203,7 +203,7 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 if len(names) < NAMES_SHOWN and isinstance(value, dict):
                     names.update(dict.fromkeys(value))
         seen += len(kept)
-        yield Batch(opened.path, len(kept), columns, kept, faults=faults)
+        yield Batch(opened.path, len(kept), columns, kept, faults=faults, stored={})
     if seen and unseen:
         faults = [*nowhere(opened.path, sorted(unseen), list(names))]
         yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
@@ -296,7 +296,7 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     unseen = [take for take, values in columns.items() if values and all(each is _ABSENT for each in values)]
     whole = {take: [None if each is _ABSENT else each for each in values] for take, values in columns.items()}
     names = list(dict.fromkeys(chain.from_iterable(_objects(tree)[:100])))
-    yield Batch(opened.path, count or 0, whole, faults=[*nowhere(opened.path, unseen, names)])
+    yield Batch(opened.path, count or 0, whole, faults=[*nowhere(opened.path, unseen, names)], stored={})
 
 
 def _objects(tree: Any) -> list[dict[str, Any]]:
@@ -377,8 +377,8 @@ def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
 
 
 def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
-    for first, (size, columns) in of_parquet(opened, takes, partial(values_of, takes)):
-        yield Batch(opened.path, size, columns, first=first)
+    for first, (size, columns, stored) in of_parquet(opened, takes, partial(values_of, takes)):
+        yield Batch(opened.path, size, columns, first=first, stored=stored)
 
 
 def of_parquet(
@@ -430,9 +430,15 @@ def _sized(convert: Callable[[Any], T], part: Any) -> tuple[int, T]:
     return part.num_rows, convert(part)
 
 
-def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]]]:
-    """Return the number of rows in a record batch, and the values of some columns."""
-    return part.num_rows, {take: list(map(_plain, values_in(part.column(take.name)))) for take in takes}
+def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]], dict[Take, Any]]:
+    """Return the number of rows in a record batch, and the values and Arrow types of some columns."""
+    columns = {take: list(map(_plain, values_in(part.column(take.name)))) for take in takes}
+    return part.num_rows, columns, stored_in(takes, part)
+
+
+def stored_in(takes: Sequence[Take], part: Any) -> dict[Take, Any]:
+    """Return the Arrow types of some columns of a record batch."""
+    return {take: part.column(take.name).type for take in takes}
 
 
 def _plain(value: Any) -> Any:

@@ -6,12 +6,12 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from xxhash import xxh64_intdigest
 
-from corpusfmt.formats.croissant.data.batches import Batch, Broken
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, Take
 from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
@@ -84,10 +84,12 @@ class KeyOf(Struct, frozen=True):
 
 
 class Accepted(Struct, frozen=True):
-    """Valid rows: their number, and each wanted key."""
+    """Valid rows: their number, and each wanted key; for Parquet also the path, and the Arrow types of columns."""
 
     size: int
     keys: Sequence[Key]
+    path: str = ""
+    stored: Mapping[Take, Any] | None = None
 
 
 def bounds_of(cast: Cast) -> tuple[int, int] | None:
