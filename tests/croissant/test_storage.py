@@ -9,12 +9,10 @@ import io
 import lzma
 import os
 import re
-import struct
 import sys
 import tarfile
 import time
 import zipfile
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -54,8 +52,8 @@ else:
         ("img?.[a-c]", "img1.b", True),
         ("img[!0-9].jpg", "img1.jpg", False),
         ("[]]", "]", True),
-        ("a\\*b", "a*b", True),
-        ("a\\*b", "axb", False),
+        ("a[*]b", "a*b", True),
+        ("a[*]b", "axb", False),
         ("./a/*", "a/b", True),
         ("**", "a/b/c", True),
         ("", "a", False),
@@ -239,7 +237,7 @@ def test_a_pipe_is_no_file(tmp_path: Path) -> None:
 CONTENT = {"m.txt": b"x\n" * 40, "d/n.txt": b""}
 PACKED = (
     zipped(CONTENT),
-    *(zipped(CONTENT, method) for method in (zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA)),
+    zipped(CONTENT, zipfile.ZIP_STORED),
     tarred(CONTENT),
     *(compress(tarred(CONTENT)) for compress in (gzip.compress, bz2.compress, lzma.compress)),
 )
@@ -261,29 +259,13 @@ def test_archives_that_are_not_damaged(data: bytes, tmp_path: Path) -> None:
     assert not errors(check(tmp_path / "a.json", live, data=True))
 
 
-def test_a_member_compressed_with_zstandard(tmp_path: Path) -> None:
-    content = b"x\n" * 40
-    packed = bytearray(zipped({"m.txt": zstd.compress(content)}, zipfile.ZIP_STORED))
-    for header, method in ((0, 8), (packed.index(b"PK\x01\x02"), 10)):
-        struct.pack_into("<H", packed, header + method, 93)
-        struct.pack_into("<I", packed, header + method + 6, zlib.crc32(content))
-        struct.pack_into("<I", packed, header + method + 14, len(content))
-    (tmp_path / "a.tar").write_bytes(packed)
-    for digest, expected in ((hashlib.sha256(content).hexdigest(), []), ("0" * 64, ["CRO603"])):
-        member = {**MEMBER, "contentUrl": "m.txt", "sha256": digest}
-        live = document(isLiveDataset=True, distribution=[ARCHIVE, member])
-        assert [finding.code for finding in errors(check(tmp_path / "a.json", live, data=True))] == expected
-
-
-@pytest.mark.parametrize(("size", "expected"), [(1 << 27, []), ((1 << 27) + 1, ["CRO604"])])
-def test_a_dictionary_of_lzma_is_bounded(size: int, expected: list[str], tmp_path: Path) -> None:
-    packed = bytearray(zipped({"m.txt": b"x\n" * 40}, zipfile.ZIP_LZMA))
-    struct.pack_into("<I", packed, 30 + len("m.txt") + 5, size)
-    (tmp_path / "a.tar").write_bytes(packed)
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_with_another_method_than_deflate_is_left_out(method: int, tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(zipped(CONTENT, method))
     live = document(isLiveDataset=True, distribution=[ARCHIVE, {**MEMBER, "contentUrl": "m.txt"}])
-    found = errors(check(tmp_path / "a.json", live, data=True))
-    assert [finding.code for finding in found] == expected
-    assert all(f"the LZMA dictionary has {size:,} bytes, the limit is 134,217,728" in each.message for each in found)
+    report = check(tmp_path / "a.json", live, data=True)
+    assert not errors(report)
+    assert f"the compression method {method}: pack it with deflate" in report.coverage.rules_not_run["CRO601"]
 
 
 FOLDER = described(contentUrl="d", encodingFormat="application/x-folder", sha256=None)

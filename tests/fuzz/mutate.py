@@ -451,7 +451,7 @@ def _archive(
 
 
 def _as_zip(rng: random.Random, members: _Archived) -> bytes:
-    methods = [zipfile.ZIP_DEFLATED] * 5 + [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
+    methods = [zipfile.ZIP_DEFLATED] * 5 + [zipfile.ZIP_STORED, zipfile.ZIP_BZIP2]
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as archive:
         for name, data in members:

@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-import bz2
-import lzma
 import os
 import struct
-import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from operator import attrgetter
-from typing import Any, BinaryIO, NamedTuple, Self, cast
+from typing import Any, BinaryIO, Self, cast
 
 from msgspec import Struct
 
+from corpusfmt.formats.croissant.data.batches import NotRead
 from corpusfmt.io.limits import Account, meter
-from corpusfmt.io.streams import MAX_OUTPUT, Chunks, Codec, StreamFault, codec_of_content, left_in, left_in_zlib
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content
 
 READ_SIZE = 256 * 1024
 # Limits of what must be in memory at once: names and their extensions, and the directory of a zip archive.
 _MOST_HEADER_BYTES = 1024 * 1024
 _MOST_DIRECTORY_BYTES = 16 * 1024 * 1024
-_MOST_DICTIONARY_BYTES = 128 * 1024 * 1024
 
 # The standard library's readers raise various exceptions for damage.
 _DAMAGE = (
-    zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, zstd.ZstdError, struct.error,
-    EOFError, OSError, RuntimeError, NotImplementedError, ValueError, OverflowError, IndexError,
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, struct.error,
+    EOFError, OSError, RuntimeError, ValueError, OverflowError, IndexError,
 )  # fmt: skip
 
 
@@ -49,17 +41,14 @@ class Member(Struct, frozen=True):
     """One regular file in an archive: its path as in the archive, without `./`."""
 
     path: str
-    #: May also raise `ArchiveFault`.
+    #: May also raise `ArchiveFault` and `NotRead`.
     chunks: Iterator[bytes]
 
 
 def is_archive(head: bytes) -> bool:
     """Return whether the first 512 bytes of a file belong to a supported archive."""
-    return head.startswith((b"PK\x03\x04", b"PK\x05\x06")) or head[257:262] == b"ustar" or _codec(head) != "plain"
-
-
-def _codec(head: bytes) -> Codec:
-    return "bzip2" if head.startswith(b"BZh") else "xz" if head.startswith(b"\xfd7zXZ") else codec_of_content(head)
+    is_zip = head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+    return is_zip or head[257:262] == b"ustar" or codec_of_content(head) != "plain"
 
 
 def _any(_path: str) -> bool:
@@ -69,8 +58,9 @@ def _any(_path: str) -> bool:
 def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
     """Yield the files of a zip or tar (plain, gz, bz2, xz, zst). The rest of a member is read before the next one.
 
-    `selects` tests the paths of members; the others are skipped and not checked.
-    Raises `ArchiveFault` at the damage, after the members before it; `LimitReached` for `path` at a limit of the run.
+    `selects` tests the paths of members; the others are skipped and not checked. Raises `ArchiveFault` at the damage, after
+    the members before it; `NotRead` for a method of compression that is not read; `LimitReached` for `path` at a limit of
+    the run.
     """
     with open_file() as file:
         head = file.read(8)
@@ -123,7 +113,7 @@ def _zip_members(file: BinaryIO, path: str, selects: Callable[[str], bool]) -> I
         end_of = dict(zip(map(id, stored), ends, strict=False))
         for info in archive.infolist():
             if not info.is_dir() and selects(_path_in(info.filename)):
-                chunks = _whole(_content(file, info, end_of[id(info)], account))
+                chunks = _whole(_content(file, archive, info, end_of[id(info)], account))
                 yield Member(_path_in(info.filename), chunks)
                 _read_to_its_end(chunks)
         _check_frame(file, archive)
@@ -149,100 +139,32 @@ def _check_frame(file: BinaryIO, archive: zipfile.ZipFile) -> None:
         raise ArchiveFault(f"has data after its end ({after} B)", minor=True)
 
 
-_LOCAL_HEADER = struct.Struct("<4s22xHH")
-_ENCRYPTED = 0x1
+_LOCAL_HEADER = struct.Struct("<26xHH")
 
 
-def _content(file: BinaryIO, info: zipfile.ZipInfo, end: int, account: Account) -> Iterator[bytes]:
-    """Yield the content of a member that ends before `end` in chunks of bounded size, unlike the standard library's, and
-    check its CRC.
+def _content(
+    file: BinaryIO, archive: zipfile.ZipFile, info: zipfile.ZipInfo, end: int, account: Account
+) -> Iterator[bytes]:
+    """Yield the content of a member that ends before `end`; the standard library checks its CRC.
+
+    It decodes other methods than deflate without a bound on memory.
     """
-    if info.flag_bits & _ENCRYPTED:
-        raise zipfile.BadZipFile(f"`{info.filename}` is encrypted")
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        reason = f"`{info.filename}` has the compression method {info.compress_type}: pack it with deflate"
+        raise NotRead(f"`{account.path}` is not read: {reason}", account.path)
     file.seek(info.header_offset)
-    magic, name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
-    if magic != b"PK\x03\x04":
-        raise zipfile.BadZipFile(f"`{info.filename}` is not at its offset in the directory")
-    if file.seek(name + extra, 1) + info.compress_size > end:
+    name, extra = _LOCAL_HEADER.unpack(file.read(_LOCAL_HEADER.size))
+    if file.tell() + name + extra + info.compress_size > end:
         raise zipfile.BadZipFile(f"`{info.filename}` overlaps the next member")
-    checksum = size = before = 0
-    for output, taken in _decoded(file, info):
-        checksum = zlib.crc32(output, checksum)
-        size += len(output)
-        account.add(taken - before, len(output))
-        before = taken
-        if output:
-            yield output
-    if (checksum, size) != (info.CRC, info.file_size):
-        raise zipfile.BadZipFile(f"`{info.filename}` has the wrong CRC-32 or size")
-
-
-def _decoded(file: BinaryIO, info: zipfile.ZipInfo) -> Iterator[tuple[bytes, int]]:
-    """Yield the content of a member, each chunk with the number of compressed bytes consumed."""
-    method = _method(file, info)
-    left = info.compress_size - method.head
-    while taken := file.read(min(left, READ_SIZE)):
-        left -= len(taken)
-        data: bytes | None = taken
-        while data is not None:
-            output = method.decoder.decompress(data, MAX_OUTPUT)
-            yield output, info.compress_size - left
-            if method.decoder.eof:
-                return
-            data = method.left_in(method.decoder, output)
-    if left or not method.needs_no_end:
-        raise EOFError(f"`{info.filename}` is truncated")
-
-
-class _Method(NamedTuple):
-    """How a member is decoded: the length of its header, and a decoder as in `io.streams`."""
-
-    decoder: Any
-    left_in: Callable[[Any, bytes], bytes | None] = left_in
-    head: int = 0
-    needs_no_end: bool = False
-
-
-class _Stored:
-    """The decoder of an uncompressed member."""
-
-    needs_input = True
-    eof = False
-
-    def decompress(self, data: bytes, _most: int) -> bytes:
-        return data
-
-
-_ZSTANDARD = 93
-
-
-def _method(file: BinaryIO, info: zipfile.ZipInfo) -> _Method:
-    """Return how to decode a member. The file is positioned after its header."""
-    if info.compress_type == zipfile.ZIP_STORED:
-        return _Method(_Stored(), needs_no_end=True)
-    if info.compress_type == zipfile.ZIP_DEFLATED:
-        return _Method(zlib.decompressobj(-15), left_in_zlib)
-    if info.compress_type == zipfile.ZIP_BZIP2:
-        return _Method(bz2.BZ2Decompressor())
-    if info.compress_type == _ZSTANDARD:
-        return _Method(zstd.ZstdDecompressor())
-    if info.compress_type == zipfile.ZIP_LZMA:
-        return _lzma(file, ends=bool(info.flag_bits & 0x02))
-    raise NotImplementedError(f"`{info.filename}` has the compression method {info.compress_type}")
-
-
-def _lzma(file: BinaryIO, *, ends: bool) -> _Method:
-    """Return how to decode a member with the header of a raw LZMA stream (APPNOTE 5.8.8)."""
-    head = file.read(9)
-    (properties,) = struct.unpack("<2xH", head[:4])
-    dictionary = int.from_bytes(head[5:], "little")
-    if properties != 5 or dictionary > _MOST_DICTIONARY_BYTES:
-        raise ArchiveFault(f"the LZMA dictionary has {dictionary:,} bytes, the limit is {_MOST_DICTIONARY_BYTES:,}")
-    rest, lc = divmod(head[4], 9)
-    pb, lp = divmod(rest, 5)
-    filters = [{"id": lzma.FILTER_LZMA1, "dict_size": max(dictionary, 4096), "lc": lc, "lp": lp, "pb": pb}]
-    decoder = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=filters)
-    return _Method(decoder, head=len(head), needs_no_end=not ends)
+    account.add(info.compress_size, 0)
+    size = 0
+    with archive.open(info) as stream:
+        while data := stream.read(READ_SIZE):
+            size += len(data)
+            account.add(0, len(data))
+            yield data
+    if size != info.file_size:
+        raise zipfile.BadZipFile(f"`{info.filename}` has the wrong size")
 
 
 # --- tar ---
@@ -320,7 +242,7 @@ class _Unpacked:
 
 
 def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
-    chunks = iter(Chunks(file, _codec(head), path))
+    chunks = iter(Chunks(file, codec_of_content(head), path))
     with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
         while (info := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]

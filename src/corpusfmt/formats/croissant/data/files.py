@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import (
-    READ_SIZE,
-    ArchiveFault,
-    is_archive,
-    members,
-)
+from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
@@ -27,8 +23,8 @@ from corpusfmt.formats.croissant.model.values import escapes
 from corpusfmt.formats.general import barred, broken_stream, repair_of
 from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
-from corpusfmt.io.streams import Chunks, Codec, StreamFault
-from corpusfmt.model import Fault, FindingType, Location, Problem, UsageError
+from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_name
+from corpusfmt.model import Fault, Location, Problem, UsageError
 
 
 class Opened(Struct, frozen=True):
@@ -60,27 +56,6 @@ class Listed(NamedTuple):
     at: Location
 
 
-class NoFile(Exception):
-    """A file of the description is missing, or is a link out of the folder."""
-
-    def __init__(self, reason: str, hint: str, link: Entry | None = None) -> None:
-        super().__init__(reason)
-        self.hint = hint
-        self.link = link
-
-    def about(self, view: Resource) -> Fault:
-        """Return the fault of a resource that needs the file."""
-        if self.link is not None:
-            return barred(self.link, Location(self.link.path))
-        return Fault(DATA_FILE_MISSING, Problem(f"{view.title}: {self}", view.place("sc:contentUrl"), self.hint))
-
-
-def mapped(description: Description, maps: Mapping[str, Entry]) -> dict[Resource, Entry]:
-    """Return the local copies of a description's files and file sets."""
-    views = (view for view in description.views.values() if isinstance(view, Resource)) if maps else ()
-    return {view: maps[name] for view in views for name in names_of(view) if name in maps}
-
-
 def names_of(view: Resource) -> list[str]:
     """Return the names of a file or file set: its `@id`, as written or expanded, and its name."""
     return [name for name in (view.text("sc:name"), view.id, view.node.written_id) if isinstance(name, str)]
@@ -89,23 +64,6 @@ def names_of(view: Resource) -> list[str]:
 def is_elsewhere(path: str) -> bool:
     """Return whether a contentUrl names a file on the web or a repository to clone."""
     return is_uri(path) or _CLONED.match(path) is not None
-
-
-def entry_beside(folder: Entry, path: str) -> Entry:
-    """Return the file or folder at a relative contentUrl. Raises `NoFile`."""
-    if path.startswith(("/", "\\")) or escapes(path):
-        raise NoFile(f"`{path}` points outside the description's folder", "move the file into the folder")
-    try:
-        entry = folder.child(path)
-    except ValueError as error:
-        raise NoFile(f"`{path}` cannot be read: {error}", "correct the path") from error
-    if entry is None:
-        raise NoFile(f"no file `{path}` next to the description", "add the file, or correct the path")
-    if entry.kind == "outside":
-        raise NoFile(f"`{entry.path}` is not opened: {entry.reason}", "put the file itself there", entry)
-    if entry.is_barred:
-        raise NoFile(f"`{path}` cannot be read: {entry.reason}", "put the file itself there, readable")
-    return entry
 
 
 def link_on_the_way(link: Entry, path: str) -> bool:
@@ -211,34 +169,6 @@ def no_reader(view: Resource, path: str) -> NotRead:
     )
 
 
-def _joined(folder: str, path: str) -> str:
-    return f"{folder.rstrip('/')}/{path}" if folder else path
-
-
-def containers_of(description: Description, view: Resource) -> list[FileObject]:
-    """Return the files that contain a resource, including those of a DataSource that is not a manifest."""
-    found = [description.view_of(value) for value in view.containers]
-    found += [target for each in view.manifests if not each.lists_files for target in each.target_views]
-    return [each for each in found if isinstance(each, FileObject)]
-
-
-class _Unreadable:
-    """Chunks of a file that does not exist locally."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def __iter__(self) -> Iterator[bytes]:
-        return self
-
-    def __next__(self) -> bytes:
-        raise self._error
-
-
-def _anything(_path: str) -> bool:
-    return True
-
-
 class _Chunked:
     """Chunks as a file, for the decompressors."""
 
@@ -249,14 +179,10 @@ class _Chunked:
         return next(self._chunks, b"")
 
 
-_CODECS: dict[str, Codec] = {"gz": "gzip", "zst": "zstd", "zstd": "zstd", "bz2": "bzip2", "xz": "xz", "lz4": "lz4"}
-
-
 def split_codec(name: str) -> tuple[str, Codec]:
     """Return the name of a file without its compression suffix, and the codec of that suffix."""
-    plain, _, suffix = name.rpartition(".")
-    codec = _CODECS.get(suffix)
-    return (plain, codec) if codec else (name, "plain")
+    codec = codec_of_name(name)
+    return (name if codec == "plain" else name.rpartition(".")[0]), codec
 
 
 def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[bytes]:
@@ -264,7 +190,7 @@ def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[byte
     if the package for it is missing.
     """
     try:
-        yield from Chunks(_Chunked(chunks), split_codec(name)[1], path, inside=True)
+        yield from Chunks(_Chunked(chunks), codec_of_name(name), path, inside=True)
     except StreamFault as fault:
         raise Broken(broken_stream(Location(path), fault)) from fault
     except UsageError as error:
@@ -278,75 +204,124 @@ class Files:
         self._description = description
         self._folder = folder
         #: The local copies of files and file sets.
-        self.copies = mapped(description, maps)
+        self.copies = {
+            view: maps[name]
+            for view in (description.views.values() if maps else ())
+            if isinstance(view, Resource)
+            for name in names_of(view)
+            if name in maps
+        }
         self._patterns = patterns
         #: Files and sets with a manifest that is being read.
         self._listing: set[Resource] = set()
+
+    def containers_of(self, view: Resource) -> list[FileObject]:
+        """Return the files that contain a resource, including those of a DataSource that is not a manifest.
+
+        There are none if there is a copy of the resource.
+        """
+        if view in self.copies:
+            return []
+        found = [self._description.view_of(value) for value in view.containers]
+        found += [target for each in view.manifests if not each.lists_files for target in each.target_views]
+        return [each for each in found if isinstance(each, FileObject)]
+
+    def entry(self, view: Resource) -> Entry:
+        """Return the file or folder of a resource on disk.
+
+        Raises `NotRead` for a file on the web or in an archive, `Broken` for a missing file.
+        """
+        if view in self.copies:
+            return self.copies[view]
+        if isinstance(view, FileObject) and self.is_listed(view):
+            for each in self.listed(view):
+                return self.listed_entry(view, each)
+            message = f"no manifest names `{self._path_of(view)}`"
+            raise self._broken(view, message, "correct the path, or add it to the manifest")
+        path = self._path_of(view)
+        folder = self._folder
+        if view.containers:
+            outer = self.containers_of(view)[:1]
+            # CRO314 reports a cycle of containers.
+            if not outer or (outer[0].containers and outer[0] not in self.copies):
+                raise NotRead(f"{view.title}: the container is not read")
+            folder = self.entry(outer[0])
+            if folder.kind != "directory":
+                raise NotRead(inside_another(view))
+        try:
+            return replace(
+                _entry_beside(folder, path), path=f"{folder.path.rstrip('/')}/{path}" if folder.path else path
+            )
+        except _NoFile as fault:
+            if fault.link is not None:
+                raise Broken(barred(fault.link, Location(fault.link.path))) from None
+            raise self._broken(view, str(fault), fault.hint) from None
 
     def opened(self, view: Resource) -> Iterator[Opened]:
         """Yield the files of a FileObject (one) or FileSet, in the order of their container; use each before the next.
 
         Raises `NotRead` for files on the web or in unsupported containers, `Broken` for missing or corrupt files.
         """
-        if isinstance(view, FileSet):
-            empty = True
-            for opened in self._selected(view):
-                empty = False
-                yield opened
-            if empty:
-                raise Broken(nothing_selected(view))
-            return
         containers = self.containers_of(view)
-        if not containers:
-            entry = self._entry(view)
+        if isinstance(view, FileSet):
+            yield from self._selected(view, containers)
+        elif containers:
+            wanted = str(PurePosixPath(self._path_of(view)))
+            found = False
+            for opened in self._inside(containers[0], wanted.__eq__, lambda link: link_on_the_way(link, wanted)):
+                found = True
+                yield opened
+            if not found:
+                message = f"no member `{wanted}` in `{containers[0].text('sc:contentUrl')}`"
+                raise self._broken(view, message, "correct the path inside the container")
+        else:
+            entry = self.entry(view)
             if entry.kind == "directory":
                 raise NotRead(f"{view.title}: `{entry.path}` is a folder: describe its files with a FileSet")
-            yield Opened(
-                entry.path, entry.path if view not in self.copies else entry.name, self._raw(view, entry), entry
-            )
-            return
-        wanted = str(PurePosixPath(self._path_of(view)))
-        found = False
-        for opened in self._inside(
-            containers[0], lambda each: each == wanted, lambda each: link_on_the_way(each, wanted)
-        ):
-            found = True
-            yield opened
-        if not found:
-            message = f"no member `{wanted}` in `{containers[0].text('sc:contentUrl')}`"
-            raise self._broken(view, DATA_FILE_MISSING, message, "correct the path inside the container")
+            full_path = entry.name if view in self.copies else entry.path
+            yield Opened(entry.path, full_path, self._raw(view, entry), entry)
 
     def local(self, view: Resource) -> Iterator[Entry]:
         """Yield the existing files on disk of a FileObject or FileSet."""
-        containers = self.containers_of(view)
-        wanted = selection(view) if isinstance(view, FileSet) else _anything
+        wanted = selection(view) if isinstance(view, FileSet) else lambda _path: True
         if self.is_listed(view):
-            yield from self._local_of_manifests(view)
+            for target in (target for manifest in view.manifests for target in manifest.target_views):
+                if isinstance(target, Resource) and target is not view:
+                    yield from self.local(target)
+            with suppress(Broken, NotRead):
+                for each in self.listed(view):
+                    with suppress(Broken, NotRead):
+                        yield self.listed_entry(view, each)
         try:
-            sources = [self._entry(each) for each in containers]
-            if not containers and not view.manifests:
-                sources = [self._folder_of(view) if isinstance(view, FileSet) else self._entry(view)]
+            sources = [self.entry(container) for container in self.containers_of(view)]
+            if not sources and not view.manifests:
+                sources = [self.copies.get(view, self._folder) if isinstance(view, FileSet) else self.entry(view)]
         except (Broken, NotRead):
             return
         for source in sources:
-            inside = walk(source) if source.kind == "directory" else ()
-            yield from [source] if source.kind == "file" else (e for e in inside if e.kind == "file" and wanted(e.path))
+            if source.kind == "file":
+                yield source
+            elif source.kind == "directory":
+                yield from (entry for entry in walk(source) if entry.kind == "file" and wanted(entry.path))
 
-    def _selected(self, view: FileSet) -> Iterator[Opened]:
+    def _selected(self, view: FileSet, containers: Sequence[FileObject]) -> Iterator[Opened]:
         wanted, behind = selection(view), partial(may_select, view)
-        containers: list[FileObject | FileSet] = [*self.containers_of(view)]
-        if view in self.copies:
-            containers = [view]
-        for container in containers:
-            yield from self._inside(container, wanted, behind)
         lists = self.is_listed(view)
+        found: Iterator[Opened] = iter(())
+        for container in [view] if view in self.copies else containers:
+            found = chain(found, self._inside(container, wanted, behind))
         if lists:
-            for each in self.listed(view):
-                yield self._opened_as_listed(view, each)
-        if not containers and not lists:
+            found = chain(found, (self._opened_as_listed(view, each) for each in self.listed(view)))
+        elif not containers and view not in self.copies:
             if view.containers:
                 raise NotRead(f"{view.title}: the container is not read")
-            yield from self._in_folder(view, self._folder, "", wanted, behind)
+            found = self._in_folder(view, self._folder, "", wanted, behind)
+        empty = True
+        for opened in found:
+            empty = False
+            yield opened
+        if empty:
+            raise Broken(nothing_selected(view))
 
     def is_listed(self, view: Resource) -> bool:
         """Return whether manifests name the files of a resource."""
@@ -372,13 +347,6 @@ class Files:
         finally:
             self._listing.discard(view)
 
-    def entry_in_manifest(self, view: FileObject) -> Entry:
-        """Return the file of a FileObject that a manifest contains. Raises as `listed` and `listed_entry` do."""
-        for each in self.listed(view):
-            return self.listed_entry(view, each)
-        message = f"no manifest names `{self._path_of(view)}`"
-        raise self._broken(view, DATA_FILE_MISSING, message, "correct the path, or add it to the manifest")
-
     def listed_entry(self, view: Resource, each: Listed) -> Entry:
         """Return the file that a manifest names, next to the description.
 
@@ -387,47 +355,32 @@ class Files:
         if is_elsewhere(each.name):
             raise NotRead(f"{view.title}: `{each.name}` is on the web, and nothing is fetched")
         try:
-            return replace(entry_beside(self._folder, each.name), path=each.name)
-        except NoFile as fault:
+            return replace(_entry_beside(self._folder, each.name), path=each.name)
+        except _NoFile as fault:
             if fault.link is not None:
                 raise Broken(barred(fault.link, Location(fault.link.path))) from None
-            if any(is_elsewhere(url) for url in self._manifest_urls(view)):
+            targets = [target for manifest in view.manifests for target in manifest.target_views]
+            if any(is_elsewhere(target.text("sc:contentUrl") or "") for target in targets):
                 raise NotRead(f"{view.title}: `{each.name}` is where its manifest is from, on the web") from None
-            message = f"{view.title}: {fault}"
-            raise Broken(
-                Fault(DATA_FILE_MISSING, Problem(message, each.at, "add it, or correct the manifest"))
-            ) from None
-
-    @staticmethod
-    def _manifest_urls(view: Resource) -> Iterator[str]:
-        return (target.text("sc:contentUrl") or "" for manifest in view.manifests for target in manifest.target_views)
+            problem = Problem(f"{view.title}: {fault}", each.at, "add it, or correct the manifest")
+            raise Broken(Fault(DATA_FILE_MISSING, problem)) from None
 
     def _opened_as_listed(self, view: FileSet, each: Listed) -> Opened:
         """Return a file that a manifest names; a missing one is a fault only when its bytes are read, not for its path."""
-        try:
-            entry = self.listed_entry(view, each)
-        except (Broken, NotRead) as error:
-            return Opened(each.name, each.name, _Unreadable(error))
-        return Opened(each.name, each.name, self._raw(view, entry), entry)
 
-    def _local_of_manifests(self, view: Resource) -> Iterator[Entry]:
-        for manifest in view.manifests:
-            for target in manifest.target_views:
-                if isinstance(target, Resource) and target is not view:
-                    yield from self.local(target)
+        def chunks() -> Iterator[bytes]:
+            yield from self._raw(view, self.listed_entry(view, each))
+
+        entry = None
         with suppress(Broken, NotRead):
-            for each in self.listed(view):
-                with suppress(Broken, NotRead):
-                    yield self.listed_entry(view, each)
-
-    def _folder_of(self, view: FileSet) -> Entry:
-        return self.copies.get(view, self._folder)
+            entry = self.listed_entry(view, each)
+        return Opened(each.name, each.name, chunks(), entry)
 
     def _inside(
         self, container: FileObject | FileSet, wanted: Callable[[str], bool], behind: Callable[[Entry], bool]
     ) -> Iterator[Opened]:
         """Yield the files in a container with wanted paths; `behind` tests whether a link may lead to one."""
-        entry = self._entry(container)
+        entry = self.entry(container)
         path = entry.path
         if entry.kind == "directory":
             yield from self._in_folder(container, entry, f"{path.rstrip('/')}/", wanted, behind)
@@ -436,25 +389,16 @@ class Files:
             with entry.open() as file:
                 head = file.read(512)
             if not is_archive(head):
-                raise (
-                    Broken(no_archive(container, path))
-                    if claims_archive(container, path)
-                    else no_reader(container, path)
-                )
+                is_claimed = claims_archive(container, path)
+                raise Broken(no_archive(container, path)) if is_claimed else no_reader(container, path)
             for member in members(entry.open, path, wanted):
-                yield Opened(f"{path}/{member.path}", member.path, self._whole(container, entry.name, member.chunks))
+                chunks = _whole(container, entry.name, member.chunks)
+                yield Opened(f"{path}/{member.path}", member.path, chunks)
         except ArchiveFault as fault:
             if not fault.minor:
                 raise Broken(damaged(container, entry.name, fault)) from fault
         except OSError as error:
-            message = f"`{path}` cannot be read: {reason_of(error)}"
-            raise self._broken(container, DATA_FILE_MISSING, message, repair_of(error)) from error
-
-    def _whole(self, container: Resource, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        try:
-            yield from chunks
-        except ArchiveFault as fault:
-            raise Broken(damaged(container, name, fault)) from fault
+            raise self._broken(container, f"`{path}` cannot be read: {reason_of(error)}", repair_of(error)) from error
 
     def _in_folder(
         self,
@@ -475,7 +419,7 @@ class Files:
             yield from raw(entry)
         except OSError as error:
             message = f"`{entry.name}` cannot be read: {reason_of(error)}"
-            raise self._broken(view, DATA_FILE_MISSING, message, repair_of(error)) from error
+            raise self._broken(view, message, repair_of(error)) from error
 
     def _path_of(self, view: Resource) -> str:
         path = view.text("sc:contentUrl")
@@ -487,32 +431,40 @@ class Files:
             )
         return path
 
-    def _entry(self, view: Resource) -> Entry:
-        if view in self.copies:
-            return self.copies[view]
-        if isinstance(view, FileObject) and self.is_listed(view):
-            return self.entry_in_manifest(view)
-        path = self._path_of(view)
-        folder = self._folder
-        if view.containers:
-            outer = self.containers_of(view)[:1]
-            # CRO314 reports a cycle of containers.
-            if not outer or (outer[0].containers and outer[0] not in self.copies):
-                raise NotRead(f"{view.title}: the container is not read")
-            folder = self._entry(outer[0])
-            if folder.kind != "directory":
-                raise NotRead(inside_another(view))
-        try:
-            return replace(entry_beside(folder, path), path=_joined(folder.path, path))
-        except NoFile as fault:
-            raise Broken(fault.about(view)) from None
-
-    def containers_of(self, view: Resource) -> list[FileObject]:
-        """Return the files that contain a resource, none if there is a copy of it."""
-        if view in self.copies:
-            return []
-        return containers_of(self._description, view)
-
     @staticmethod
-    def _broken(view: Resource, kind: FindingType, message: str, hint: str) -> Broken:
-        return Broken(Fault(kind, Problem(f"{view.title}: {message}", view.place("sc:contentUrl"), hint)))
+    def _broken(view: Resource, message: str, hint: str) -> Broken:
+        problem = Problem(f"{view.title}: {message}", view.place("sc:contentUrl"), hint)
+        return Broken(Fault(DATA_FILE_MISSING, problem))
+
+
+class _NoFile(Exception):
+    """A file of the description is missing, or is a `link` out of the folder."""
+
+    def __init__(self, reason: str, hint: str, link: Entry | None = None) -> None:
+        super().__init__(reason)
+        self.hint = hint
+        self.link = link
+
+
+def _entry_beside(folder: Entry, path: str) -> Entry:
+    """Return the file or folder at a relative contentUrl. Raises `_NoFile`."""
+    if path.startswith(("/", "\\")) or escapes(path):
+        raise _NoFile(f"`{path}` points outside the description's folder", "move the file into the folder")
+    try:
+        entry = folder.child(path)
+    except ValueError as error:
+        raise _NoFile(f"`{path}` cannot be read: {error}", "correct the path") from error
+    if entry is None:
+        raise _NoFile(f"no file `{path}` next to the description", "add the file, or correct the path")
+    if entry.kind == "outside":
+        raise _NoFile(f"`{entry.path}` is not opened: {entry.reason}", "put the file itself there", entry)
+    if entry.is_barred:
+        raise _NoFile(f"`{path}` cannot be read: {entry.reason}", "put the file itself there, readable")
+    return entry
+
+
+def _whole(container: Resource, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
+    try:
+        yield from chunks
+    except ArchiveFault as fault:
+        raise Broken(damaged(container, name, fault)) from fault

@@ -281,7 +281,7 @@ def _members(entry: Entry, container: str, keys: Keys) -> Iterator[Seen]:
                 continue
             known.add(member.path)
             yield _member(container, member.path, _Hashed(member.chunks), keys)
-    except ArchiveFault as fault:
+    except (ArchiveFault, NotRead) as fault:
         yield _archive_note(container, f"the archive does not read to its end: {fault}")
 
 
