@@ -83,7 +83,7 @@ def test_an_archive_that_nothing_refers_to_is_read_to_its_end(tmp_path: Path) ->
     assert found(judged(path)) == [("CRO604", "error")]
     (tmp_path / "a.zip").write_bytes(zipped({"m": b"content"}, zipfile.ZIP_STORED).replace(b"content", b"damaged"))
     assert [each.message for each in judged(path).findings if each.code == "CRO604"] == [
-        'distribution "a.zip": `a.zip` is corrupt: BadZipFile: Bad CRC-32 for file 'm''
+        """distribution "a.zip": `a.zip` is corrupt: BadZipFile: Bad CRC-32 for file 'm'"""
     ]
 
 
