@@ -13,11 +13,10 @@ from oscar.corpus import Tree, gunzip, gz, jsonl, records, release, text_of, wri
 from strategies import examples
 
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected
-from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.format import FORMAT
-from corpusfmt.formats.oscar.read import pieces
+from corpusfmt.formats.pieces import pieces
 from corpusfmt.io.lines import blocks
-from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import Document, Location
 
 COUNTS = [2, 1, 3]
@@ -381,13 +380,12 @@ GAPS = [b"\n\n", b"\n \n", b"\n\n\n", b"\n\t\r\n", b"\n\r\n"]
 def test_documents_are_cut_the_same_in_blocks_of_any_size(texts: list[list[bytes]], data: st.DataObject) -> None:
     gaps = [data.draw(st.sampled_from([*GAPS[:1] * 9, *GAPS])) for _ in texts]
     text = b"".join(b"\n".join(lines) + gap for lines, gap in zip(texts, gaps, strict=True))
-    source = Source(Entry("af.txt.gz", "af.txt.gz", "file"), 1000)
 
     def cut(size: int) -> list[tuple[object, ...]]:
         chunks = [text[start : start + size] for start in range(0, len(text), size)]
-        found = pieces(blocks(chunks), source, 1000, shuffled=False)
+        found = pieces(blocks(chunks), 1000, "blank-lines")
         return [
-            (each.start, each.byte, each.data, each.count, each.size, each.lead, each.tail, each.gap) for each in found
+            (each.line, each.byte, each.data, each.lines, each.size, each.lead, each.tail, each.gap) for each in found
         ]
 
     line_by_line = cut(1)

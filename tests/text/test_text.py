@@ -16,8 +16,8 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, detect, formats
-from corpusfmt.formats.columns import ColumnProfile
-from corpusfmt.formats.text.reading import _blank_lines
+from corpusfmt.formats.pieces import blank_lines, pieces
+from corpusfmt.io.lines import blocks
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, UsageError
 
@@ -71,23 +71,15 @@ def test_blank_lines_end_documents(parts: list[bytes], cut: int) -> None:
     data = b"".join(parts)
     expected = [piece for piece in re.split(rb"(?m)^[ \t\r]*(?:\n|\Z)", data) if piece.strip()]
     lines = data.rpartition(b"\n")[0] + b"\n" if b"\n" in data else b""
-    spans = list(_blank_lines(lines))
+    spans = list(blank_lines(lines))
     assert spans == [match.span() for match in re.finditer(rb"(?m)(?:^[ \t\r]*\n)+", lines)]
     assert pieces_of(data, cut) == [piece.removesuffix(b"\n") for piece in expected]
 
 
 def pieces_of(data: bytes, cut: int) -> list[bytes]:
     """Return the documents of a file whose blocks end at the first LF after each `cut` bytes."""
-    from corpusfmt.formats.text.reading import Piece, Pieces
-    from corpusfmt.io.lines import blocks
-
-    class File:
-        path = "a.txt"
-
-        def blocks(self) -> Any:
-            return blocks(data[start : start + cut] for start in range(0, len(data), cut))
-
-    return [each.data for each in Pieces(File(), 1 << 20, ColumnProfile(format="text")) if isinstance(each, Piece)]  # type: ignore[arg-type]
+    found = blocks(data[start : start + cut] for start in range(0, len(data), cut))
+    return [each.data for each in pieces(found, 1 << 20, "blank-lines")]
 
 
 WIKI = '<doc id="{0}" url="https://w.example/?curid={0}" title="The "{0}"">\nText {0}\n\nand more\n\n</doc>\n\n'

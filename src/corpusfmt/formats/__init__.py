@@ -6,12 +6,10 @@ A package does not import its `format`, so a user of one part, such as a writer,
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.machinery import BYTECODE_SUFFIXES, SOURCE_SUFFIXES
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal, TypedDict, TypeVar
 
@@ -220,13 +218,11 @@ class Tables(Struct, frozen=True):
 class Texts(Struct, frozen=True):
     """Documents in their order, as far as they are counted, in columns: for formats that need not make a `Document` of each.
 
-    `data` is their texts in UTF-8, joined by LFs, and `ends` the place after each, as 64-bit integers. A kernel that has measured
-    texts by `Tables` gives `measures` instead of `ends`, and `data` only if texts are kept. `metadata` is that of
-    `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
+    `data` is their texts in UTF-8, joined by LFs, if they are kept, and `measures` what a kernel has measured of them by
+    `Tables`. `metadata` is that of `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
     """
 
     data: bytes
-    ends: bytes
     measures: bytes
     languages: Sequence[str | None]
     sources: Sequence[str | None]
@@ -234,20 +230,6 @@ class Texts(Struct, frozen=True):
     added: Sequence[str | None]
     metadata: Mapping[str, Sequence[Any]]
     attributes: Sequence[Json] = ()
-
-    @classmethod
-    def of(
-        cls,
-        data: bytes,
-        sizes: Iterable[int],
-        languages: Sequence[str | None],
-        source: str,
-        created: Sequence[str | None],
-        metadata: Mapping[str, Sequence[Any]],
-    ) -> Texts:
-        """Return documents of one source with texts of these sizes."""
-        ends = array("q", accumulate((size + 1 for size in sizes), initial=-1))[1:]
-        return cls(data, ends.tobytes(), b"", languages, [source] * len(ends), created, (), metadata)
 
 
 #: What is counted of the metadata of documents, apart from their language.

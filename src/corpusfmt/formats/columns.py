@@ -16,6 +16,7 @@ from msgspec import Struct, field
 
 from corpusfmt._resources import resource
 from corpusfmt.formats import Format, ReadOptions, detect, named_format
+from corpusfmt.formats.pieces import DividedBy
 from corpusfmt.formats.sniff import has_name_of_rows, main_file, rows_have
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import Entry, is_hidden, walk
@@ -26,9 +27,6 @@ from corpusfmt.options import RowFields
 from corpusfmt.wording import clipped
 
 Type = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
-
-#: How the documents of text are told apart; `elements` are those of WikiExtractor.
-Documents = Literal["blank-lines", "files", "lines", "elements", "separator"]
 
 _MOST_BYTES = 256 * 1024
 _MOST_FIELDS = 1000
@@ -139,7 +137,7 @@ class ColumnProfile(Struct, frozen=True):
     name: str = ""
     summary: str = ""
     format: Literal["jsonl", "text"] = "jsonl"
-    documents: Documents = "blank-lines"
+    documents: DividedBy = "blank-lines"
     separator: str = ""
     fields: Fields = Fields(id="id")
     values: tuple[Value, ...] = ()
@@ -263,7 +261,7 @@ class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
     table: bool = False
     source: str = ""
     format: Literal["jsonl", "text"] = "jsonl"
-    documents: Documents = "blank-lines"
+    documents: DividedBy = "blank-lines"
     separator: str = ""
     fields: Fields = Fields()
     required: dict[str, Type | tuple[Type, ...]] = {}

@@ -230,11 +230,7 @@ class _Counting:
         self._lengths.label(found.languages, found.sources, variant)
         count_months(self.result.created, found.created)
         count_months(self.result.added, found.added)
-        lengths = (
-            self._measuring.columns(found.measures)
-            if found.measures
-            else self._measuring.lengths(found.data, found.ends)
-        )
+        lengths = self._measuring.columns(found.measures)
         self._count(found.data, lengths)
         self._note(found.metadata, lengths["bytes"])
         if "attributes" in self._task.count:

@@ -160,7 +160,7 @@ def clean_texts(data: bytes, tables: Tables) -> Texts | None:
     occurring = {
         name: column for name, column in columns.items() if column[0] is not None or column.count(None) < len(column)
     }
-    return Texts(texts, b"", measures, languages, sources, created, added, occurring, attributes)
+    return Texts(texts, measures, languages, sources, created, added, occurring, attributes)
 
 
 def glance_at_attributes(data: bytes, start: int = 0) -> AttributesGlance | None:

@@ -81,24 +81,18 @@ class DolmaFile(RowFile):
         #: Rows with a text.
         self.documents = 0
         self.empty = EmptyTexts()
-        self._returns = 0
-        self._first_return: Location | None = None
         self._blank_lines: tuple[Location, int] | None = None
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a stream that breaks off is judged, never raised."""
         last: Block | LongLine | None = None
         for block in super().blocks():
-            if isinstance(block, Block) and b"\r" in block.data:
-                self._note_returns(block)
             last = block
             yield block
         self._judge_blank_lines()
         if self.whole and isinstance(last, Block):
             self._judge_end(last.data, last.line)
-        if self._first_return is not None:
-            problem = Problem("lines end in CR LF", self._first_return, "end lines in LF alone", self._returns)
-            self._judge.report(CARRIAGE_RETURN, problem)
+        self.judge_returns(CARRIAGE_RETURN)
 
     def _judge_end(self, data: bytes, line: int) -> None:
         row = data.rpartition(b"\n")[2]
@@ -149,15 +143,6 @@ class DolmaFile(RowFile):
             at, count = self._blank_lines
             json_of(b"", at, self._judge, count)
             self._blank_lines = None
-
-    def _note_returns(self, block: Block) -> None:
-        returns = block.data.count(b"\r\n")
-        self._returns += returns
-        if returns and self._first_return is None:
-            place = block.data.index(b"\r\n")
-            start = block.data.rfind(b"\n", 0, place) + 1
-            line = block.line + block.data.count(b"\n", 0, place)
-            self._first_return = Location(self.path, line, block.byte + start)
 
 
 class RowRange(Struct):

@@ -26,13 +26,13 @@ from corpusfmt.formats.oscar.keep import SOURCE
 from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.mend import mends
 from corpusfmt.formats.oscar.parts import checksum_code
-from corpusfmt.formats.oscar.read import document_at, read, rows, texts, unpaired
-from corpusfmt.formats.oscar.records import Decoded, Record, header_fault, read_record, schema_fault, usual_records
+from corpusfmt.formats.oscar.read import document_at, read, rows, unpaired
+from corpusfmt.formats.oscar.records import Decoded, header_fault, read_record, schema_fault
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 from corpusfmt.formats.parts import EncodedRows
 from corpusfmt.io.keys import FewKeys
-from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import Fault, Finding, Json, Location
@@ -71,21 +71,10 @@ def _records(files: Mapping[str, Entry]) -> Iterator[Json | Finding]:
     at = Location(entry.path)
     try:
         with entry.open() as file:
-            for block in blocks(Chunks(file, codec_of_name(entry.name), entry.path)):
-                usual = usual_records(block.data) if isinstance(block, Block) else None
-                if usual is not None:
-                    yield from map(_plain, usual)
-                    continue
-                for line in lines([block.data]) if isinstance(block, Block) else [block]:
-                    yield from _record(line, replace(at, line=block.line + line.line - 1, byte=block.byte + line.byte))
+            for line in lines(Chunks(file, codec_of_name(entry.name), entry.path)):
+                yield from _record(line, replace(at, line=line.line, byte=line.byte))
     except StreamFault as fault:
         yield finding_of(broken_stream(at, fault), RULES, _WITH_METADATA)
-
-
-def _plain(record: Record) -> Json:
-    headers = record.headers
-    found = {"warc-record-id": headers.id, "warc-target-uri": headers.uri, "warc-date": headers.time}
-    return {"headers": found, "offset": record.offset, "nb_sentences": record.nb_sentences}
 
 
 def _record(line: Line | LongLine, at: Location) -> Iterator[Json | Finding]:
@@ -137,7 +126,6 @@ FORMAT = Format(
     facts=FewKeys,
     reader=Reader(
         read,
-        texts,
         at=document_at,
         batches={EncodedRows: rows},
         source_name=SOURCE,

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
-import msgspec
-from msgspec import Struct, field
 from msgspec.structs import replace
 from xxhash import xxh64_intdigest
 
@@ -192,21 +190,11 @@ _URI = r"<?[A-Za-z][A-Za-z0-9+.-]*:[^\n]+"
 _MOST_DIGITS = 20
 
 
-class Headers(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The usual nine headers, in the order of the specification's example."""
-
-    length: str = field(name="content-length")
-    uri: str = field(name="warc-target-uri")
-    kind: str = field(name="warc-type")
-    media_type: str = field(name="content-type")
-    time: str = field(name="warc-date")
-    refers_to: str = field(name="warc-refers-to")
-    digest: str = field(name="warc-block-digest")
-    id: str = field(name="warc-record-id")
-    languages: str | None = field(name="warc-identified-content-language", default=None)
-
-
-USUAL_HEADERS: tuple[str, ...] = tuple(field.encode_name for field in msgspec.structs.fields(Headers))
+#: In the order of the specification's example.
+USUAL_HEADERS = (
+    "content-length", "warc-target-uri", "warc-type", "content-type", "warc-date", "warc-refers-to", "warc-block-digest",
+    "warc-record-id", "warc-identified-content-language",
+)  # fmt: skip
 LANGUAGES_HEADER = "warc-identified-content-language"
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice, zip_longest
-from typing import Annotated, Any
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from itertools import chain, zip_longest
+from typing import Annotated
 
 import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 from xxhash import xxh3_64_hexdigest
 
-from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
-from corpusfmt.formats.general import bad_text, broken_stream, too_long
+from corpusfmt.formats import CheckOptions, Rejected, Shard
+from corpusfmt.formats.general import broken_stream, too_long
 from corpusfmt.formats.oscar.alignment import LOOKAHEAD, Alignment, Skip
 from corpusfmt.formats.oscar.check import Source
 from corpusfmt.formats.oscar.keep import (
@@ -46,157 +46,25 @@ from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import Documents, blank_line_run, empty_text, separator_not_empty
 from corpusfmt.formats.oscar.write import CANONICAL_TAIL, SHORT_TAILS
 from corpusfmt.formats.parts import EncodedRows
+from corpusfmt.formats.pieces import DividedBy, Piece, pieces, utf8_fault_in
 from corpusfmt.formats.provenance import RecordIds, document_id, metadata_as, metadata_of
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.lines import Block, LongLine
-from corpusfmt.io.scan import is_utf8, split_at_empty_lines
-from corpusfmt.io.text import has_too_many_values, json_line, utf8_fault
+from corpusfmt.io.text import has_too_many_values, json_line
 from corpusfmt.model import Document, Finding, Json, Location
 from corpusfmt.rules import Grading, Judge, finding_of
-
-_TAIL = CANONICAL_TAIL.encode()
-_BLANKS = b" \t\r"
-# The first and last document of a block may continue in other blocks, or have other separators around them.
-_FIRST, _LAST = 2, 2
-
-
-class Piece(Struct):
-    """A document of a text file: first line (from 0), number of lines, and the separators around it.
-
-    `chunks` are its lines, one or more in each; they are dropped if it is `too_long`. `size` is in bytes, including
-    every LF.
-    """
-
-    start: int
-    byte: int
-    chunks: list[bytes] = field(default_factory=list)
-    count: int = 0
-    size: int = 0
-    lead: bytes = b""
-    tail: bytes = b""
-    gap: int = 1
-    too_long: bool = False
-
-    @property
-    def data(self) -> bytes:
-        return self.chunks[0] if len(self.chunks) == 1 else b"\n".join(self.chunks)
-
-    def add(self, line: bytes | LongLine, limit: int, count: int) -> None:
-        self.count += count
-        self.size += (line.length if isinstance(line, LongLine) else len(line)) + 1
-        if self.too_long or isinstance(line, LongLine) or self.size - 1 > limit:
-            self.chunks.clear()
-            self.too_long = True
-        else:
-            self.chunks.append(line)
-
-
-def pieces(blocks: Iterable[Block | LongLine], source: Source, limit: int, *, shuffled: bool) -> Iterator[Piece]:
-    """Split text into documents; the last document of a truncated stream is dropped."""
-    cutter = _Cutter(limit, shuffled=shuffled)
-    for block in blocks:
-        yield from cutter.feed(block)
-    if not source.cut:
-        yield from cutter.end()
-
-
-class _Cutter:
-    """Splits lines into documents, and keeps the document that the next line may belong to."""
-
-    def __init__(self, limit: int, *, shuffled: bool) -> None:
-        self._limit = limit
-        self._shuffled = shuffled
-        self._piece: Piece | None = None
-        # The separators before the first document, or after the current one.
-        self._blank = bytearray()
-        self._gap = 1
-
-    def feed(self, block: Block | LongLine) -> Iterator[Piece]:
-        """Yield the documents that end in a block, except one that may continue in the next."""
-        if isinstance(block, LongLine):
-            yield from self._line(block, block.line - 1, block.byte, b"\n")
-            return
-        number, byte = block.line - 1, block.byte
-        plain = not self._shuffled and len(block.data) <= self._limit
-        found = split_at_empty_lines(block.data) if plain else None
-        if found is None:
-            yield from self._line_by_line(block.data, number, byte)
-            return
-        if len(found) <= _FIRST + _LAST:
-            yield from self._documents([document for document, _ in found], number, byte)
-            return
-        first = [document for document, _ in found[:_FIRST]]
-        yield from self._documents([*first, b""], number, byte)
-        yield from self.end()
-        number += sum(count + 1 for _, count in found[:_FIRST])
-        byte += sum(len(document) + len(_TAIL) for document in first)
-        for document, count in found[_FIRST:-_LAST]:
-            size = len(document) + 1
-            yield Piece(number, byte, [document], count, size, tail=_TAIL)
-            number, byte = number + count + 1, byte + size + 1
-        yield from self._documents([document for document, _ in found[-_LAST:]], number, byte)
-
-    def end(self) -> Iterator[Piece]:
-        """Yield the last document, if there is one."""
-        if self._piece is not None:
-            self._piece.tail = bytes(self._blank)
-            yield self._piece
-            self._piece = None
-            self._blank.clear()
-
-    def _documents(self, texts: Sequence[bytes], number: int, byte: int) -> Iterator[Piece]:
-        """Take texts with an empty line between each two; only the first line of all may be blank."""
-        for index, text in enumerate(texts, 1 - len(texts)):
-            if not (index or text):
-                return
-            # The line end of the last one is within it, if it has one.
-            end = b"\n" if index or text.endswith(b"\n") else b""
-            head, feed, rest = (text if index else text.removesuffix(b"\n")).partition(b"\n")
-            yield from self._line(head, number, byte, feed or end)
-            number, byte = number + 1, byte + len(head) + 1
-            if feed:
-                count = rest.count(b"\n") + 1
-                yield from self._line(rest, number, byte, end, count)
-                number, byte = number + count, byte + len(rest) + 1
-            if index:
-                yield from self._line(b"", number, byte, b"\n")
-                number, byte = number + 1, byte + 1
-
-    def _line_by_line(self, data: bytes, number: int, byte: int) -> Iterator[Piece]:
-        *whole, rest = data.split(b"\n")
-        for line in whole:
-            yield from self._line(line, number, byte, b"\n")
-            number, byte = number + 1, byte + len(line) + 1
-        if rest:
-            yield from self._line(rest, number, byte, b"")
-
-    def _line(self, line: bytes | LongLine, number: int, byte: int, end: bytes, count: int = 1) -> Iterator[Piece]:
-        """Take a line, or several of which none is blank."""
-        if isinstance(line, bytes) and not line.strip(_BLANKS):
-            self._blank += line + end
-            self._gap += 1
-            return
-        if self._piece is not None and (self._blank != b"\n" or self._shuffled):
-            yield from self.end()
-        if self._piece is None:
-            self._piece = Piece(number, byte, lead=bytes(self._blank), gap=self._gap)
-        self._piece.add(line, self._limit, count)
-        self._blank[:] = end
-        self._gap = 0
-
 
 try:
     from corpusfmt.formats._native import rows_of_pairs
 except ImportError:  # no wheel for this platform and no compiler: the same bytes, more slowly
     rows_of_pairs = None  # type: ignore[assignment]
 
-_SOURCE = SOURCE.encode()
 _CANONICAL_TAIL = CANONICAL_TAIL.encode()
-_OWN_HEADERS = frozenset({BLANK_LINES_HEADER, CHANGES_HEADER, DOCUMENT_HEADER})
 _SHORT_TAILS = frozenset(tail.encode() for tail in SHORT_TAILS)
 # How many documents and records are compared at a time, and from how many bytes of text on no more are gathered.
 _BATCH = 64
 _BATCH_BYTES = 4 * 1024 * 1024
+_ROWS_BYTES = 256 * 1024
 
 
 def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
@@ -210,32 +78,23 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         yield from _Pairs(shard, part, options)
 
 
-def texts(shard: Shard, options: CheckOptions, _tables: Tables) -> Iterator[Texts | Document | Rejected]:
-    """Yield the same as `read`, without making documents of plain records and texts, which are not measured here."""
-    part: OscarPart = shard.payload
-    if part.version == "1.0" or "other" in shard.files:
-        yield from read(shard, options)
-    else:
-        yield from _PairsOfTexts(shard, part, options)
-
-
 def rows(shard: Shard, options: CheckOptions) -> Iterator[EncodedRows | Document | Rejected]:
     """Yield the same as `read`, with usual documents at the beginning of a part as rows."""
     part: OscarPart = shard.payload
     if rows_of_pairs is None or part.version == "1.0" or shard.files.keys() != {"text", "metadata"}:
         yield from read(shard, options)
-    else:
-        yield from _PairsAsRows(shard, part, options)
+        return
+    pairs = _Pairs(shard, part, options)
+    yield from pairs.rows()
+    yield from pairs
 
 
 def document_at(shard: Shard, options: CheckOptions, path: str, line: int) -> Document | None:
     """Return the document at a line of the text or of the metadata of a part, None if there is none that can be read."""
     part: OscarPart = shard.payload
     if part.version == "1.0" and "text" in shard.files:
-        source = Source(shard.files["text"], options.max_line_bytes)
-        found = pieces(source.blocks(), source, options.max_line_bytes, shuffled=part.shuffled)
-        for number, piece in enumerate(found, 1):
-            if piece.start < line <= piece.start + piece.count:
+        for number, piece in enumerate(_pieces(Source(shard.files["text"], options.max_line_bytes), part, options), 1):
+            if line in range(piece.line, piece.line + piece.lines):
                 document = _document_of_text(piece, number, part, path, options.max_line_bytes)
                 return document if isinstance(document, Document) else None
         return None
@@ -272,48 +131,26 @@ def _stream_end(source: Source, version: str) -> Iterator[Rejected]:
         yield Rejected(finding_of(broken_stream(source.at, source.fault), RULES, version), b"")
 
 
-def _lines(blocks: Iterable[Block | LongLine]) -> Iterator[tuple[bytes | LongLine, int, int, bytes]]:
-    """Yield each line, its number from 0, its byte and its line end."""
-    for block in blocks:
-        if isinstance(block, LongLine):
-            yield block, block.line - 1, block.byte, b"\n"
-            continue
-        *whole, rest = block.data.split(b"\n")
-        number, byte = block.line - 1, block.byte
-        for line in whole:
-            yield line, number, byte, b"\n"
-            number, byte = number + 1, byte + len(line) + 1
-        if rest:
-            yield rest, number, byte, b""
+def _pieces(source: Source, part: OscarPart, options: CheckOptions) -> Iterator[Piece]:
+    """Yield the documents of a 1.0 part: blank lines separate them, or each line is one in a shuffled release."""
+    divided_by: DividedBy = "lines" if part.shuffled else "blank-lines"
+    return pieces(source.blocks(), options.max_line_bytes, divided_by, is_whole=lambda: not source.cut)
 
 
 def _text_or_rejected(piece: Piece, path: str, version: str, limit: int) -> str | Rejected:
-    at = Location(path, piece.start + 1, piece.byte)
-    if piece.too_long:
-        return Rejected(finding_of(too_long(at, piece.size - 1, limit, "document"), RULES, version), b"")
-    try:
-        return piece.data.decode()
-    except UnicodeDecodeError:
-        lines = piece.data.split(b"\n")
-        number, line = next((n, line) for n, line in enumerate(lines) if utf8_fault(line))
-        fault = utf8_fault(line)
-        column = fault.column if fault else 1
-        byte = piece.byte + sum(len(before) + 1 for before in lines[:number]) + column - 1
-        bad = bad_text(Location(path, piece.start + number + 1, byte, column), fault.reason if fault else "")
-        return Rejected(finding_of(bad, RULES, version), piece.data)
+    at = Location(path, piece.line, piece.byte)
+    fault = too_long(at, piece.size, limit, "document") if piece.is_too_long else utf8_fault_in(piece, at)
+    return piece.data.decode() if fault is None else Rejected(finding_of(fault, RULES, version), piece.data)
 
 
 def _read_text(shard: Shard, part: OscarPart, options: CheckOptions) -> Iterator[Document | Rejected]:
-    """Read a 1.0 part: documents are separated by blank lines, or are single lines in a shuffled release."""
     if "text" not in shard.files:
         return
-    entry = shard.files["text"]
-    limit = options.max_line_bytes
-    source = Source(entry, limit)
-    found = 0
-    for found, piece in enumerate(pieces(source.blocks(), source, limit, shuffled=part.shuffled), 1):
-        yield _document_of_text(piece, found, part, entry.path, limit)
-    if not found and source.whole:
+    source = Source(shard.files["text"], options.max_line_bytes)
+    number = 0
+    for number, piece in enumerate(_pieces(source, part, options), 1):
+        yield _document_of_text(piece, number, part, source.at.path, options.max_line_bytes)
+    if not number and source.whole:
         yield Rejected(finding_of(empty_text(source.at), RULES, part.version), b"")
     yield from _stream_end(source, part.version)
 
@@ -325,20 +162,13 @@ def _document_of_text(piece: Piece, number: int, part: OscarPart, path: str, lim
     own: Json = {"version": "1.0", "part": part.name, "synthetic_id": True}
     if part.shuffled:
         own["shuffled"] = True
-    own.update(_separators(piece))
+    if piece.lead:
+        own["lead"] = piece.lead.decode()
+    if piece.tail != _CANONICAL_TAIL:
+        own["tail"] = piece.tail.decode()
     identity = f"{part.name}:{number}:{xxh3_64_hexdigest(piece.data)}"
     metadata = metadata_of(own, language=part.language)
     return Document(identity, text, source=SOURCE, lang=part.language, metadata=metadata)
-
-
-def _separators(piece: Piece) -> Json:
-    """Return the separators around a document if they differ from the canonical ones."""
-    around = {}
-    if piece.lead:
-        around["lead"] = piece.lead.decode()
-    if piece.tail != _CANONICAL_TAIL:
-        around["tail"] = piece.tail.decode()
-    return around
 
 
 class _Plain(Struct, forbid_unknown_fields=True):
@@ -409,7 +239,9 @@ class _Pairs:
         by_role = dict(zip(shard.files, self._sources, strict=True))
         text, metadata = by_role.get("text"), by_role.get("metadata")
         self._left = {role: _Left(source.blocks(), self._limit) for role, source in by_role.items()}
-        self._pieces = pieces(self._left["text"], text, self._limit, shuffled=False) if text else iter(())
+        self._pieces = (
+            pieces(self._left["text"], self._limit, "blank-lines", is_whole=lambda: not text.cut) if text else iter(())
+        )
         self._records = self._read_records(self._left["metadata"]) if metadata else iter(())
         self._held_pieces: deque[Piece] = deque()
         self._held_records: deque[_Record] = deque()
@@ -468,8 +300,8 @@ class _Pairs:
         size = 0
         while len(self._held_pieces) < number and (piece := next(self._pieces, None)):
             self._held_pieces.append(piece)
-            documents.starts.append(piece.start)
-            documents.counts.append(piece.count)
+            documents.starts.append(piece.line - 1)
+            documents.counts.append(piece.lines)
             documents.sizes.append(0)
             documents.gaps.append(piece.gap)
             size += piece.size
@@ -480,11 +312,15 @@ class _Pairs:
             rows.add(record.offset, record.count, NO_LENGTH, record.line)
 
     def _read_records(self, blocks: Iterable[Block | LongLine]) -> Iterator[_Record]:
-        for line, number, byte, _ in _lines(blocks):
-            record = None if isinstance(line, LongLine) else _plain_record(line, number + 1)
-            record = record or self._judged_record(line, Location(self._metadata_path, number + 1, byte))
-            if record is not None:
-                yield record
+        for block in blocks:
+            number, byte = block.line, block.byte
+            for line in [block] if isinstance(block, LongLine) else block.data.removesuffix(b"\n").split(b"\n"):
+                record = None if isinstance(line, LongLine) else _plain_record(line, number)
+                record = record or self._judged_record(line, Location(self._metadata_path, number, byte))
+                if record is not None:
+                    yield record
+                if not isinstance(line, LongLine):
+                    number, byte = number + 1, byte + len(line) + 1
 
     def _judged_record(self, line: bytes | LongLine, at: Location) -> _Record | None:
         """Return a record with its findings; None for a line that is not a record."""
@@ -561,7 +397,7 @@ class _Pairs:
     def _document(self, piece: Piece, record: _Record, *, last: bool) -> Iterator[Document | Rejected]:
         self._found += 1
         number = self._found
-        self.text_lines = range(piece.start + 1, piece.start + piece.count + 1)
+        self.text_lines = range(piece.line, piece.line + piece.lines)
         self.record_lines = range(record.line, record.line + 1)
         if record.finding is not None:
             yield Rejected(record.finding, record.raw + b"\n" + piece.data)
@@ -574,7 +410,7 @@ class _Pairs:
         if piece.lead:
             yield self._separator_rejected(piece.lead, 1, leading=True)
         if piece.tail != _CANONICAL_TAIL and not (last and piece.tail in _SHORT_TAILS):
-            yield self._separator_rejected(piece.tail, piece.start + piece.count + 1, leading=False)
+            yield self._separator_rejected(piece.tail, piece.line + piece.lines, leading=False)
 
     def _separator_rejected(self, separator: bytes, line: int, *, leading: bool) -> Rejected:
         at = Location(self._text_path, line)
@@ -603,39 +439,8 @@ class _Pairs:
         )
         return document if found is None else changed(document, found)
 
-
-class _PairsOfTexts(_Pairs):
-    """The same, with documents of which nothing but their texts and usual headers is known as `Texts`."""
-
-    def _take(self, number: int) -> Iterator[Any]:
-        pairs = list(islice(zip(self._held_pieces, self._held_records, strict=False), number))
-        texts = [piece.data for piece, _ in pairs]
-        data = b"\n".join(texts)
-        if not all(_is_plain(piece, record) for piece, record in pairs) or not is_utf8(data):
-            yield from super()._take(number)
-            return
-        self._alignment.take(number)
-        self._found += number
-        for held in (self._held_pieces, self._held_records):
-            for _ in range(number):
-                held.popleft()
-        headers = [record.headers for _, record in pairs]
-        created = [each.get("warc-date") for each in headers]
-        urls = [each.get("warc-target-uri") for each in headers]
-        yield Texts.of(data, map(len, texts), [self._part.language] * number, SOURCE, created, {"url": urls})
-
-
-_ROWS_BYTES = 256 * 1024
-
-
-class _PairsAsRows(_Pairs):
-    """The same, with documents as rows up to the first that is unusual in any way, and the last."""
-
-    def __iter__(self) -> Iterator[Any]:
-        yield from self._rows()
-        yield from super().__iter__()
-
-    def _rows(self) -> Iterator[EncodedRows]:
+    def rows(self) -> Iterator[EncodedRows]:
+        """Yield documents as rows, up to the first that is unusual in any way, and the last."""
         text, records, alignment = self._left["text"], self._left["metadata"], self._alignment
         row = json_line(self._row("\0", "\0")).replace(rb"\u0000", b"\0")
         like = [self._row("a text", "2021-02-03T04:05:06Z")]
@@ -660,7 +465,7 @@ class _PairsAsRows(_Pairs):
             last = records.data[records.data.rfind(b"\n", 0, records.start - 1) + 1 : records.start]
             alignment.last_offset = _decode_plain(last).offset
             self._found += len(record_ids)
-            names = [b"%s\t%s#%s" % (_SOURCE, each[1:-1], language) for each in record_ids]
+            names = [b"%s\t%s#%s" % (SOURCE.encode(), each[1:-1], language) for each in record_ids]
             yield EncodedRows(data, names=names, like=like)
         alignment.row_number = alignment.last_line = self._found
 
@@ -678,16 +483,6 @@ class _PairsAsRows(_Pairs):
         metadata = metadata_as(f"{self._own}{value}}}", url=value, language=language)
         document = Document(document_id(value, language), value, source=SOURCE, created=date, metadata=metadata)
         return fields_of(document)
-
-
-def _is_plain(piece: Piece, record: _Record) -> bool:
-    return (
-        piece.tail == _CANONICAL_TAIL
-        and not piece.lead
-        and not piece.too_long
-        and record.finding is None
-        and _OWN_HEADERS.isdisjoint(record.headers)
-    )
 
 
 def _singly(step: Skip, shift: int) -> list[Skip]:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.general import bad_json, bad_text
-from corpusfmt.formats.oscar.headers import HEADER_NOT_STRING, METADATA_SCHEMA, USUAL_HEADERS, Headers, clipped
+from corpusfmt.formats.oscar.headers import HEADER_NOT_STRING, METADATA_SCHEMA, clipped
 from corpusfmt.io.jsonlines import strict_row
-from corpusfmt.io.scan import count_lines, count_quotes
 from corpusfmt.io.text import JsonFault, TextFault, pointer, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
 
@@ -27,21 +25,6 @@ UNKNOWN = -1
 BEYOND = 1 << 63
 #: Larger than any size: replaces an unusable content-length in comparisons.
 NO_LENGTH = 1 << 80
-
-_Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-class Record(Struct, forbid_unknown_fields=True):
-    headers: Headers
-    nb_sentences: _Count
-    offset: _Count
-
-
-# The number of quotation marks in a record with exactly the nine headers: two for each name and each string.
-_QUOTES = 2 * (3 + 2 * len(USUAL_HEADERS))
-_QUOTES_OF_A_HEADER = 4
-
-_decoder = msgspec.json.Decoder(Record)
 
 
 def schema_fault(value: Any, at: Location) -> Fault | None:
@@ -179,26 +162,6 @@ def read_record(data: bytes) -> Decoded | Unread:
     except JsonFault as error:
         return Unread(error, blank=not data.strip(b" \t\r"))
     return Decoded(found.value, found.duplicate_keys)
-
-
-def usual_records(data: bytes) -> list[Record] | None:
-    """Decode a block in which each line is one record with each usual header once; None for any other block.
-
-    msgspec keeps the last of two equal names and ignores line ends. Therefore the number of quotation marks must match the
-    names and strings of the decoded records, and line ends must separate records.
-    """
-    if b"\\" in data:
-        return None
-    try:
-        records: list[Record] = _decoder.decode_lines(data)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return None
-    number = len(records)
-    without = sum(record.headers.languages is None for record in records)
-    whole_lines = data.startswith(b"{") and data.count(b"}\n{") == number - 1 and data.endswith((b"}\n", b"}"))
-    if not whole_lines or count_lines(data) not in (number, number - 1):
-        return None
-    return records if count_quotes(data) == _QUOTES * number - _QUOTES_OF_A_HEADER * without else None
 
 
 def clean_records(data: bytes, start: int) -> CleanRecords | None:

@@ -1,4 +1,4 @@
-"""Internal: One file of rows: open it, decompress it to its end, and split it into blocks of whole lines."""
+"""For formats: One file of rows or of text: open it, decompress it to its end, and split it into blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusfmt.io.jsonlines import csv_separator
 from corpusfmt.io.lines import Block, LongLine, blocks
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_content, codec_of_name
-from corpusfmt.model import Fault, Location, Problem, Severity
+from corpusfmt.model import Fault, FindingType, Location, Problem, Severity
 from corpusfmt.rules import Judge, RuleSet
 
 _HEAD = 4096
@@ -87,6 +87,8 @@ class RowFile:
         self.whole = True
         self.bytes = 0
         self.is_csv = csv_separator(entry.name) != ""
+        self._returns = 0
+        self._first_return: Location | None = None
         self._entry = entry
         self._judge = judge
         self._max_line_bytes = options.max_line_bytes
@@ -94,7 +96,20 @@ class RowFile:
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a corrupt stream is reported, never raised."""
-        return self._all_blocks() if self._draw is None else self._draw.of(self._all_blocks())
+        for block in self._all_blocks() if self._draw is None else self._draw.of(self._all_blocks()):
+            if isinstance(block, Block) and b"\r\n" in block.data:
+                self._returns += block.data.count(b"\r\n")
+                if self._first_return is None:
+                    start = block.data.rfind(b"\n", 0, block.data.index(b"\r\n")) + 1
+                    line = block.line + block.data.count(b"\n", 0, start)
+                    self._first_return = Location(self.path, line, block.byte + start)
+            yield block
+
+    def judge_returns(self, rule: FindingType) -> None:
+        """Report that lines end in CR LF, once, with their number so far."""
+        if self._first_return is not None:
+            problem = Problem("lines end in CR LF", self._first_return, "end lines in LF alone", self._returns)
+            self._judge.report(rule, problem)
 
     def _all_blocks(self) -> Iterator[Block | LongLine]:
         try:
