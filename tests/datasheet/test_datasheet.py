@@ -255,15 +255,6 @@ def test_saved_statistics_are_those_of_the_page(of_oscar: Page, oscar_corpus: Pa
     run_cli("stats", oscar_corpus, "--count", "all", "--report", f"json={saved}")
     page = written(oscar_corpus, tmp_path, "--stats", saved, "--eu")
     assert page.texts == of_oscar.texts
-    both, copied = tmp_path / "both.json", tmp_path / "copied.json"
-    copied.write_text(
-        json.dumps(json.loads(saved.read_bytes()) | {"path": "another", "added": {"2020-01": 1}}), "utf-8"
-    )
-    run_cli("stats", "--merge", saved, copied, "--report", f"json={both}")
-    page = written(oscar_corpus, tmp_path, "--stats", both, "--eu")
-    (note,) = (each for path, texts in page.texts.items() if path.endswith("main/p") for each in texts if "Not" in each)
-    assert note == "Not everything is counted: the merged statistics lack repeats."
-    assert "342" in page.texts["html/body/main/section/dl/dd"]
     found = json.loads(saved.read_bytes())
     found["domains"] = {"public_suffix_list": "", "documents": 1, "without": 0, "distinct": 99, "most": []}
     saved.write_text(json.dumps(found), "utf-8")

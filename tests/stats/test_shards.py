@@ -16,7 +16,6 @@ from corpusfmt.engine.parts import parts_at as parts_of_kind
 from corpusfmt.engine.shares import Share
 from corpusfmt.statistics import run
 from corpusfmt.statistics.run import OPTIONAL, joined
-from corpusfmt.statistics.saved import merged
 
 
 @pytest.fixture(autouse=True)
@@ -96,8 +95,6 @@ def test_parts_that_do_not_belong_together_are_refused(dolma_corpus: Path, tmp_p
     ):
         with pytest.raises(UsageError, match=message):
             parts_at(paths)
-    with pytest.raises(UsageError, match="have the same statistics: name one"):
-        merged([saved, saved])
 
 
 def test_parts_of_files_that_have_changed_are_refused(dolma_corpus: Path, tmp_path: Path) -> None:

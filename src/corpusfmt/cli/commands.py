@@ -48,7 +48,6 @@ EXAMPLES = {
     "verify": "corpus",
     "report merge": "*.part",
     "report render": "run.json --output-format html",
-    "report compare": "old.json new.json --fail-on-new",
 }
 _SITE = "https://corpusfmt.github.io/latest"
 # Sections of the help that few need.

@@ -31,7 +31,7 @@ Fail = Annotated[
         "--fail-on-change",
         metavar="KINDS",
         help="Exit 1 on these differences, comma-separated: added, removed, changed-text, reassigned, changed-metadata, "
-        "changed-attributes, moved, renamed, removed-language, removed-source, schema, licence, recipe, rules, model or version.",
+        "changed-attributes, moved, renamed, removed-language, removed-source or schema.",
     ),
 ]
 OnBadRecord = Annotated[

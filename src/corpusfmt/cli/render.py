@@ -1,4 +1,4 @@
-"""Internal: `corpusfmt report`: `merge`, `render` and `compare`."""
+"""Internal: `corpusfmt report`: `merge` and `render`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import typer
 from msgspec.structs import replace
 
 from corpusfmt.cli.commands import Group, PrintingCommand
-from corpusfmt.cli.console import write
 from corpusfmt.cli.options import Engine, FollowRedirects, Jobs, OutputFormat, Reports
-from corpusfmt.cli.outcome import FINDINGS, check_outputs, exit_status, guarded, write_reports
+from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
 
 PartFiles = Annotated[
@@ -65,22 +64,3 @@ def render(
 
     check_outputs(output_format, [])
     write_reports(load(run), output_format, [])
-
-
-@app.command("compare", cls=PrintingCommand)
-@guarded
-def compare(
-    old: Annotated[str, typer.Argument(metavar="OLD.json", help="The earlier report, saved as json or jsonl.")],
-    new: Annotated[str, typer.Argument(metavar="NEW.json", help="The later report.")],
-    output_format: Annotated[str, typer.Option(help="text, json or markdown.")] = "text",
-    fail_on_new: Annotated[bool, typer.Option("--fail-on-new", help="Exit 1 if any finding is new.")] = False,
-    _follow_redirects: FollowRedirects = False,
-) -> None:
-    """Show the new, gone and unchanged findings of two reports."""
-    from corpusfmt.report.saved import load
-    from corpusfmt.report.trend import renderer, trend
-
-    lines = renderer(output_format)
-    found = trend(load(old), load(new))
-    write(lines(found), utf8=output_format != "text")
-    raise SystemExit(FINDINGS if fail_on_new and found.totals["new"] else 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -23,13 +23,9 @@ if TYPE_CHECKING:
 
 Corpora = Annotated[
     list[str],
-    typer.Argument(
-        metavar="CORPUS", help="A corpus in any format that has documents; with --merge, parts or JSON files of stats."
-    ),
+    typer.Argument(metavar="CORPUS", help="A corpus in any format that has documents; with --merge, parts."),
 ]
-Merge = Annotated[
-    bool, typer.Option("--merge", help="Join the parts that --shard wrote, or add up statistics saved as JSON.")
-]
+Merge = Annotated[bool, typer.Option("--merge", help="Join the parts that --shard wrote.")]
 With = Annotated[
     str,
     typer.Option(
@@ -92,7 +88,13 @@ def command(
         check_destinations(output_format, report, renderer)
     put_tables = _card_at(card) if card else None
     if merge:
-        found = _merged(corpus, {"tokenizer": tokenizer, "record_set": record_set, **fields}, domains)
+        from corpusfmt.engine.parts import parts_at
+        from corpusfmt.statistics.run import joined, kind_of_parts
+
+        for name, value in {"tokenizer": tokenizer, "record_set": record_set, **fields}.items():
+            if value is not None:
+                raise UsageError(f"--merge joins what was counted: pass --{name.replace('_', '-')} with --shard")
+        found = joined(parts_at(corpus, kind_of_parts()), domains)
     else:
         asked = {"all": list(OPTIONAL), "none": []}.get(count)
         with shown_progress("counting") as show, _part(share, report, domains) as part:
@@ -139,16 +141,6 @@ def _share_of(shard: str | None, engine: str | None, later: object) -> Share | N
     return None if shard is None else share_of(shard, engine=engine)
 
 
-def _merged(paths: Sequence[str], given: Mapping[str, object], domains: str | None) -> Statistics:
-    from corpusfmt.engine.parts import is_part, parts_at
-    from corpusfmt.statistics.run import joined, kind_of_parts
-    from corpusfmt.statistics.saved import merged
-
-    parts = parts_at(paths, kind_of_parts()) if any(map(is_part, paths)) else None
-    _refuse_options_of_counting(given if parts else {**given, "domains": domains})
-    return merged(paths) if parts is None else joined(parts, domains)
-
-
 def _end_share(share: Share, found: Statistics) -> NoReturn:
     say(f"part {share}: {plural(found.total.documents, 'document')}; join all parts with `corpusfmt stats --merge`")
     raise SystemExit(0 if found.is_complete else UNFINISHED)
@@ -176,15 +168,9 @@ def _part(share: Share | None, reports: Sequence[str], domains: str | None) -> I
         part.end()
 
 
-def _refuse_options_of_counting(given: Mapping[str, object]) -> None:
-    for name, value in given.items():
-        if value is not None:
-            raise UsageError(f"--merge adds up saved numbers: pass --{name.replace('_', '-')} where they are counted")
-
-
 def _only(corpora: Sequence[str]) -> str:
     if "-" in corpora:
         raise UsageError("stats does not read standard input: write it to a file and pass that file")
     if len(corpora) > 1:
-        raise UsageError("stats counts one corpus: save the JSON of each and add these up with --merge")
+        raise UsageError("stats counts one corpus: run it once for each, or name a folder that contains all")
     return corpora[0]

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
-from enum import IntEnum
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 from msgspec import Struct, field
 
-from corpusfmt.io.runs import END, Runs, RunWriter, ranges
+from corpusfmt.io.runs import Runs, RunWriter, ranges
+from corpusfmt.model import UsageError
 
 #: The columns of a row on disk. The last one is its place (`place_of`), the others are digests.
 COLUMNS = 7
@@ -33,8 +29,6 @@ _BY_NAME = (
     (*_NAME, *_TEXT),
     _NAME,
 )
-# The columns that replace a name that too many rows have.
-_INSTEAD = (_TEXT, (FIELDS, ATTRIBUTES), (ATTRIBUTES, FIELDS))
 #: Rows for matching by text have the text, whether their name is in both releases, and their place.
 TEXT_COLUMNS = 4
 _BY_TEXT, _IS_PAIRED = (0, 1), 2
@@ -42,8 +36,10 @@ _TASK_SHIFT, _LABEL_BITS = 54, 18
 MOST_TASKS, MOST_LABELS = 1 << (64 - _TASK_SHIFT), 1 << _LABEL_BITS
 #: The number of rows in a run, except the last one of a task.
 RUN_ROWS = 1 << 17
-#: Most rows that are matched at a time. If a name has more, its documents are told apart by their texts, and so on.
+#: Most rows that are matched at a time, unless they share a digest.
 RANGE_ROWS = 1 << 18
+#: Most rows that may share a digest: some 300 bytes each in memory.
+MOST_ALIKE = 1 << 22
 SHARD_SHIFT = 32
 
 Rows = npt.NDArray[np.uint64]
@@ -51,19 +47,10 @@ Mask = npt.NDArray[np.bool_]
 Numbers = npt.NDArray[np.int64]
 
 
-class Fate(IntEnum):
-    """The outcome for a document; of several outcomes, the greatest."""
-
-    SAME = 0
-    MOVED = 1
-    CHANGED_ATTRIBUTES = 2
-    CHANGED_METADATA = 3
-    CHANGED_TEXT = 4
-
-
-#: Counted in addition to `Fate`: documents in one release only, documents with the text of another one, and documents that
-#: have moved to another name.
-REMOVED, ADDED, REASSIGNED, RENAMED = range(len(Fate), len(Fate) + 4)
+#: The outcomes for a document in both releases, as fields of `Counts`; of several, the last.
+FATES = ("same", "moved", "changed_attributes", "changed_metadata", "changed_text")
+# The columns whose difference is an outcome, from the third on.
+_COMPARED = ([ATTRIBUTES], [FIELDS], [TEXT, TEXT_REST])
 
 
 class Shown(NamedTuple):
@@ -109,24 +96,24 @@ class Join(Struct, frozen=True):
 class Joined(Struct):
     """The number of documents of each kind by label (of the old release if removed), and examples of each kind."""
 
-    counts: dict[tuple[int, int], int] = field(default_factory=dict)
-    shown: dict[int, list[Shown]] = field(default_factory=dict)
+    counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    shown: dict[str, list[Shown]] = field(default_factory=dict)
 
-    def count(self, kind: int, rows: Rows, weight: int = 1) -> None:
+    def count(self, kind: str, rows: Rows, weight: int = 1) -> None:
         """Count documents of a kind by their labels."""
         numbers = np.bincount(rows[_LABEL].view(np.int64))
         for label in np.flatnonzero(numbers).tolist():
-            key = (int(kind), label)
+            key = (kind, label)
             self.counts[key] = self.counts.get(key, 0) + weight * int(numbers[label])
 
-    def show(self, kind: int, old: Rows | None, new: Rows | None, most: int) -> None:
+    def show(self, kind: str, old: Rows | None, new: Rows | None, most: int) -> None:
         """Keep the first documents of a kind, in the order of the new release, or of the old one."""
         sides = [None if rows is None else rows[_PLACE] for rows in (old, new)]
         by = sides[1] if sides[1] is not None else sides[0]
         if by is not None and len(by) and most:
             first = np.argsort(by, kind="stable")[:most]
             old_places, new_places = ([None] * len(first) if side is None else side[first].tolist() for side in sides)
-            self._keep(int(kind), map(Shown, old_places, new_places), most)
+            self._keep(kind, map(Shown, old_places, new_places), most)
 
     def add(self, other: Joined, most: int) -> None:
         """Add the result of another task."""
@@ -135,7 +122,7 @@ class Joined(Struct):
         for kind, shown in other.shown.items():
             self._keep(kind, shown, most)
 
-    def _keep(self, kind: int, shown: Iterable[Shown], most: int) -> None:
+    def _keep(self, kind: str, shown: Iterable[Shown], most: int) -> None:
         def place(each: Shown) -> int:
             return (each.new if each.new is not None else each.old) or 0
 
@@ -195,27 +182,21 @@ def paired(old: Rows, new: Rows, levels: Sequence[Sequence[int]]) -> Pairs:
     return Pairs(*(both.take(each, axis=1) for each in numbers))
 
 
-def _equal(old: Rows, new: Rows, columns: Sequence[int]) -> Mask:
-    equal: Mask = np.logical_and.reduce([old[column] == new[column] for column in columns])
-    return equal
-
-
 def join_names(task: Join) -> Joined:
     """Match documents by name; write rows, by text, of unmatched documents and of texts that have changed."""
     joined = Joined()
     writers = [RunWriter(folder, f"{task.number:09d}", TEXT_COLUMNS, RUN_ROWS) for folder in task.left]
-    runs = Runs([task.old], COLUMNS), Runs([task.new], COLUMNS)
-    for pairs in _pairs_in(task, *runs, task.low, task.high):
-        joined.count(REMOVED, pairs.removed)
-        joined.count(ADDED, pairs.added)
-        fates = np.where(_is_elsewhere(task, pairs), int(Fate.MOVED), int(Fate.SAME))
-        fates[~_equal(pairs.old, pairs.new, [ATTRIBUTES])] = Fate.CHANGED_ATTRIBUTES
-        fates[~_equal(pairs.old, pairs.new, [FIELDS])] = Fate.CHANGED_METADATA
-        fates[~_equal(pairs.old, pairs.new, _TEXT)] = Fate.CHANGED_TEXT
-        for fate in Fate:
-            old, new = (rows.compress(fates == fate, axis=1) for rows in (pairs.old, pairs.new))
+    for rows_of in _rows_in(task, COLUMNS):
+        pairs = paired(*rows_of, _BY_NAME)
+        joined.count("removed", pairs.removed)
+        joined.count("added", pairs.added)
+        fates = _is_elsewhere(task, pairs).astype(np.int8)
+        for number, columns in enumerate(_COMPARED, 2):
+            fates[(pairs.old[columns] != pairs.new[columns]).any(axis=0)] = number
+        for number, fate in enumerate(FATES):
+            old, new = (rows.compress(fates == number, axis=1) for rows in (pairs.old, pairs.new))
             joined.count(fate, new)
-            if fate:
+            if number:
                 joined.show(fate, old, new, task.most_shown)
         # `old` and `new` are those with another text now.
         for writer, alone, changed in ((writers[0], pairs.removed, old), (writers[1], pairs.added, new)):
@@ -236,109 +217,37 @@ def _is_elsewhere(task: Join, pairs: Pairs) -> Mask:
     return elsewhere
 
 
-def _pairs_in(task: Join, old: Runs, new: Runs, low: int, high: int, depth: int = 0) -> Iterator[Pairs]:
-    """Yield the pairs of a range; if too many rows have one name, another column replaces it."""
-    for start, end in ranges([old, new], RANGE_ROWS // 2, low, high):
-        if end - start > 1 or old.number(start, end) + new.number(start, end) <= RANGE_ROWS:
-            yield paired(*_read(task, old, new, start, end), _BY_NAME)
-        elif depth < len(_INSTEAD):
-            folder = Path(tempfile.mkdtemp(prefix="names-", dir=task.left[0].parent))
-            try:
-                for runs, name in ((old, "old"), (new, "new")):
-                    with closing(RunWriter(folder / name, "", COLUMNS, RUN_ROWS)) as writer:
-                        for rows in runs.pieces(start, end, RUN_ROWS):
-                            writer.add_columns(rows[[*_INSTEAD[depth], *range(TEXT, COLUMNS)]])
-                renamed = Runs([folder / "old"], COLUMNS), Runs([folder / "new"], COLUMNS)
-                yield from _pairs_in(task, *renamed, 0, END, depth + 1)
-            finally:
-                shutil.rmtree(folder)
-        else:
-            yield from _in_step(*_pieces(task, old, new, start, end))
-
-
-def _read(task: Join, old: Runs, new: Runs, low: int, high: int) -> tuple[Rows, Rows]:
-    return task.places[0].added_to(old.read(low, high)), task.places[1].added_to(new.read(low, high))
-
-
-def _pieces(task: Join, old: Runs, new: Runs, low: int, high: int) -> Iterator[Iterator[Rows]]:
-    for places, runs in zip(task.places, (old, new), strict=True):
-        yield map(places.added_to, runs.pieces(low, high, RUN_ROWS))
-
-
-def _in_step(old: Iterator[Rows], new: Iterator[Rows]) -> Iterator[Pairs]:
-    """Yield pairs of the nth rows of two streams, then the rest of the longer one."""
-    nothing = np.empty((COLUMNS + 2, 0), np.uint64)
-    held_old = held_new = nothing
-    while True:
-        held_old = held_old if held_old.shape[1] else next(old, nothing)
-        held_new = held_new if held_new.shape[1] else next(new, nothing)
-        count = min(held_old.shape[1], held_new.shape[1])
-        if count:
-            yield Pairs(held_old[:, :count], held_new[:, :count], nothing, nothing)
-            held_old, held_new = held_old[:, count:], held_new[:, count:]
-        elif held_old.shape[1] or held_new.shape[1]:
-            yield Pairs(nothing, nothing, held_old, held_new)
-            held_old = held_new = nothing
-        else:
-            return
+def _rows_in(task: Join, columns: int) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the rows of both releases, one range of digests at a time. Raises `UsageError` if one digest has too many."""
+    runs = [Runs([folder], columns) for folder in (task.old, task.new)]
+    for low, high in ranges(runs, RANGE_ROWS // 2, task.low, task.high):
+        number = sum(each.number(low, high) for each in runs)
+        if number > MOST_ALIKE:
+            raise UsageError(f"{number:,} documents share one id or text: at most {MOST_ALIKE:,} can be compared")
+        old, new = (places.added_to(each.read(low, high)) for places, each in zip(task.places, runs, strict=True))
+        yield old, new
 
 
 def join_texts(task: Join) -> Joined:
     """Find documents that are in both releases under different names, and names that have the text of another one."""
     joined = Joined()
-    runs = Runs([task.old], TEXT_COLUMNS), Runs([task.new], TEXT_COLUMNS)
-    for low, high in ranges(runs, RANGE_ROWS // 2, task.low, task.high):
-        if high - low > 1 or sum(each.number(low, high) for each in runs) <= RANGE_ROWS:
-            # Equal rows are paired in their order.
-            old, new = (rows.take(np.argsort(rows[_PLACE]), axis=1) for rows in _read(task, *runs, low, high))
-            moved = paired(_with(old, paired=False), _with(new, paired=False), [_BY_TEXT])
-            _take_moved(task, moved, joined)
-            others = np.concatenate((moved.removed, _with(old, paired=True)), axis=1)
-            _take_reassigned(task, paired(others, _with(new, paired=True), [_BY_TEXT]), joined)
-        else:
-            _join_one_text(task, *runs, low, joined)
+    for both in _rows_in(task, TEXT_COLUMNS):
+        # Equal rows are paired in their order.
+        old, new = (rows.take(np.argsort(rows[_PLACE]), axis=1) for rows in both)
+        moved = paired(_with(old, paired=False), _with(new, paired=False), [_BY_TEXT])
+        joined.count("removed", moved.old, -1)
+        joined.count("added", moved.new, -1)
+        joined.count("moved", moved.new)
+        joined.count("renamed", moved.new)
+        joined.show("moved", moved.old, moved.new, task.most_shown)
+        joined.show("removed", moved.removed, None, task.most_shown)
+        joined.show("added", None, moved.added, task.most_shown)
+        others = np.concatenate((moved.removed, _with(old, paired=True)), axis=1)
+        reassigned = paired(others, _with(new, paired=True), [_BY_TEXT])
+        joined.count("reassigned", reassigned.new)
+        joined.show("reassigned", reassigned.old, reassigned.new, task.most_shown)
     return joined
-
-
-def _join_one_text(task: Join, old: Runs, new: Runs, text: int, joined: Joined) -> None:
-    """Do the same for a text of more documents than fit into memory."""
-
-    def rows(side: int, *, paired: bool) -> Iterator[Rows]:
-        for piece in (old, new)[side].pieces(text, text + 1, RUN_ROWS):
-            if (chosen := _with(task.places[side].added_to(piece), paired=paired)).shape[1]:
-                yield chosen
-
-    moved = 0
-    for pairs in _in_step(rows(0, paired=False), rows(1, paired=False)):
-        _take_moved(task, pairs, joined)
-        moved += pairs.old.shape[1]
-    others = chain(_after(moved, rows(0, paired=False)), rows(0, paired=True))
-    for pairs in _in_step(others, rows(1, paired=True)):
-        _take_reassigned(task, pairs, joined)
-
-
-def _after(count: int, pieces: Iterator[Rows]) -> Iterator[Rows]:
-    """Yield the rows after a number of rows."""
-    for piece in pieces:
-        if count < piece.shape[1]:
-            yield piece[:, count:]
-        count = max(count - piece.shape[1], 0)
 
 
 def _with(rows: Rows, *, paired: bool) -> Rows:
     return rows.compress(rows[_IS_PAIRED] == paired, axis=1)
-
-
-def _take_moved(task: Join, pairs: Pairs, joined: Joined) -> None:
-    joined.count(REMOVED, pairs.old, -1)
-    joined.count(ADDED, pairs.new, -1)
-    joined.count(Fate.MOVED, pairs.new)
-    joined.count(RENAMED, pairs.new)
-    joined.show(Fate.MOVED, pairs.old, pairs.new, task.most_shown)
-    joined.show(REMOVED, pairs.removed, None, task.most_shown)
-    joined.show(ADDED, None, pairs.added, task.most_shown)
-
-
-def _take_reassigned(task: Join, pairs: Pairs, joined: Joined) -> None:
-    joined.count(REASSIGNED, pairs.new)
-    joined.show(REASSIGNED, pairs.old, pairs.new, task.most_shown)

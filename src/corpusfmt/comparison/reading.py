@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from array import array
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -26,9 +26,9 @@ from corpusfmt.model import BadInput, Document, Finding, Json
 from corpusfmt.wording import clipped
 
 OnBadRecord = Literal["stop", "skip"]
-#: Replaces further languages or sources if there are too many to list.
+#: Replaces further languages and sources if there are too many to list.
 FURTHER = "…"
-#: The maximum number of languages, sources or names of fields that are distinguished.
+#: The maximum number of names of fields that are distinguished.
 MOST_NAMES = 1_000
 MOST_FINDINGS = 10
 _ROWS_AT_A_TIME = 1 << 14
@@ -53,8 +53,8 @@ class ReadTask(Struct, frozen=True):
     format: str
     options: CheckOptions
     shards: Sequence[tuple[int, Shard]]
-    task: int
-    #: Beyond this number of labels, sources are counted together; a thousand later, languages too.
+    number: int
+    #: Beyond this number of labels, the documents of a shard are counted together.
     most_labels: int
     #: There are several corpora, whose documents have the same ids.
     side_by_side: bool
@@ -78,119 +78,83 @@ class TaskResult(Struct):
     fields: dict[str, set[str]] = field(default_factory=dict)
 
 
-def read_task(part: ReadTask) -> TaskResult:
+def read_task(task: ReadTask) -> TaskResult:
     """Read the documents of some shards; write a row for each of them, and its id. Raises `BadInput`, `Incomplete`."""
-    fmt, _ = named_format(part.format)
+    fmt, _ = named_format(task.format)
     reader = fmt.reader
     assert reader is not None
-    found = _Reading(part, reader.source_name)
-    for number, shard in part.shards:
-        found.begin(number, shard.corpus if part.side_by_side else "")
-        for each in reader.read(shard, part.options):
-            if isinstance(each, Document):
-                found.take(each)
-            elif isinstance(each, LeftOut):
-                found.result.left_out[each.what] += 1
-            else:
-                found.reject(each)
-    return found.end()
+    result = TaskResult()
+    kinds: dict[tuple[str, type], None] = {}
+    rows = bytearray()
+    runs = RunWriter(task.folder, f"{task.number:09d}", COLUMNS, RUN_ROWS)
+    task.folder.mkdir(exist_ok=True)
+    documents = 0
+    with _ids_file(task).open("wb") as ids:
+        for number, shard in task.shards:
+            result.first_rows.append(documents)
+            labels: dict[tuple[str, str], int] = {}
+            for each in reader.read(shard, task.options):
+                if isinstance(each, LeftOut):
+                    result.left_out[each.what] += 1
+                    continue
+                if isinstance(each, Rejected):
+                    _reject(each, task, result)
+                    continue
+                source = each.source or ""
+                if task.side_by_side and source == reader.source_name:
+                    source = f"{source}/{shard.corpus}"
+                digests, fields, attributes = compared(each, source)
+                name = clipped(each.lang or ""), clipped(source)
+                label = labels.get(name)
+                if label is None:
+                    label = _new_label(result, Label(number, *name), task.most_labels)
+                    if len(labels) < task.most_labels:
+                        labels[name] = label
+                result.counts[label] += 1
+                rows += digests
+                rows += place_of(task.number, documents, label).to_bytes(8, sys.byteorder)
+                ids.write(json.dumps(clipped(each.id)).encode() + b"\n")
+                documents += 1
+                if len(kinds) < MOST_NAMES:
+                    kinds.update(dict.fromkeys(zip(fields, map(type, fields.values()), strict=True)))
+                    kinds.update({(_attribute(name), type(value)): None for name, value in attributes.items()})
+                if len(rows) >= _ROWS_AT_A_TIME * COLUMNS * 8:
+                    _add_rows(rows, runs)
+    _add_rows(rows, runs)
+    runs.close()
+    for field_name, kind in islice(kinds, MOST_NAMES):
+        result.fields.setdefault(clipped(field_name), set()).add(_JSON_TYPES.get(kind, kind.__name__))
+    return result
 
 
-class _Names:
-    """Distinguished names, up to a maximum number."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {}
-
-    def of(self, name: str) -> str:
-        known = self._known.get(name)
-        if known is None:
-            known = clipped(name) if len(self._known) < MOST_NAMES else FURTHER
-            if known is not FURTHER:
-                self._known[name] = known
-        return known
+def _add_rows(rows: bytearray, runs: RunWriter) -> None:
+    if rows:
+        runs.add_columns(np.frombuffer(bytes(rows), np.uint64).reshape(-1, COLUMNS).T)
+        rows.clear()
 
 
-class _Reading:
-    def __init__(self, part: ReadTask, default_source: str | None) -> None:
-        self.result = TaskResult()
-        self._part = part
-        self._default_source = default_source
-        self._runs = RunWriter(part.folder, f"{part.task:09d}", COLUMNS, RUN_ROWS)
-        self._ids = IdWriter(part)
-        self._rows = bytearray()
-        self._languages, self._sources = _Names(), _Names()
-        self._labels: dict[tuple[str, str], int] = {}
-        self._kinds: dict[tuple[str, type], None] = {}
-        self._number = 0
-        self._shard, self._corpus = 0, ""
+def _new_label(result: TaskResult, label: Label, most: int) -> int:
+    """Return the number of a label of the last shard; beyond `most` labels, those of a shard are counted together."""
+    if len(result.labels) >= most:
+        label = Label(label.shard, FURTHER, FURTHER)
+    if label not in result.labels[-1:]:
+        result.labels.append(label)
+        result.counts.append(0)
+    return len(result.labels) - 1
 
-    def begin(self, number: int, corpus: str) -> None:
-        """Record the start of the next shard."""
-        self._shard, self._corpus = number, corpus
-        self._labels.clear()
-        self.result.first_rows.append(self._number)
 
-    def take(self, document: Document) -> None:
-        """Store the row of a document."""
-        source = document.source or ""
-        if self._corpus and source == self._default_source:
-            source = f"{source}/{self._corpus}"
-        digests, fields, attributes = compared(document, source)
-        label = self._label(self._languages.of(document.lang or ""), self._sources.of(source))
-        self.result.counts[label] += 1
-        self._rows += digests
-        self._rows += place_of(self._part.task, self._number, label).to_bytes(8, sys.byteorder)
-        self._ids.add(document.id)
-        self._number += 1
-        if len(self._kinds) < MOST_NAMES:
-            self._kinds.update(dict.fromkeys(zip(fields, map(type, fields.values()), strict=True)))
-            if attributes:
-                self._kinds.update({(_attribute(name), type(each)): None for name, each in attributes.items()})
-        if len(self._rows) >= _ROWS_AT_A_TIME * COLUMNS * 8:
-            self._pass_on()
-
-    def _label(self, language: str, source: str) -> int:
-        """Return the label of documents of this shard, a language and a source."""
-        label = self._labels.get((language, source))
-        if label is None:
-            result = self.result
-            if len(result.labels) >= self._part.most_labels:
-                source = FURTHER
-            if len(result.labels) >= self._part.most_labels + MOST_NAMES:
-                language = FURTHER
-            label = self._labels.setdefault((language, source), len(result.labels))
-            if label == len(result.labels):
-                result.labels.append(Label(self._shard, language, source))
-                result.counts.append(0)
-        return label
-
-    def reject(self, rejected: Rejected) -> None:
-        """Count a record that cannot be compared. Raises if such records stop the run, or if the rest is unknown."""
-        found = rejected.finding
-        refuse_unread(found)
-        if self._part.on_bad_record == "stop":
-            raise BadInput(replace(found, problem=replace(found.problem, hint=found.hint + OR_SKIP)))
-        if found.code in CUT and not rejected.raw:
-            self.result.cut.append(found.location.path)
-        else:
-            self.result.rejected += 1
-        if len(self.result.findings) < MOST_FINDINGS:
-            self.result.findings.append(found)
-
-    def _pass_on(self) -> None:
-        if self._rows:
-            self._runs.add_columns(np.frombuffer(bytes(self._rows), np.uint64).reshape(-1, COLUMNS).T)
-            self._rows.clear()
-
-    def end(self) -> TaskResult:
-        """Write the rest."""
-        self._pass_on()
-        self._runs.close()
-        self._ids.close()
-        for name, kind in islice(self._kinds, MOST_NAMES):
-            self.result.fields.setdefault(clipped(name), set()).add(_JSON_TYPES.get(kind, kind.__name__))
-        return self.result
+def _reject(rejected: Rejected, task: ReadTask, result: TaskResult) -> None:
+    """Count a record that cannot be compared. Raises if such records stop the run, or if the rest is unknown."""
+    finding = rejected.finding
+    refuse_unread(finding)
+    if task.on_bad_record == "stop":
+        raise BadInput(replace(finding, problem=replace(finding.problem, hint=finding.hint + OR_SKIP)))
+    if finding.code in CUT and not rejected.raw:
+        result.cut.append(finding.location.path)
+    else:
+        result.rejected += 1
+    if len(result.findings) < MOST_FINDINGS:
+        result.findings.append(finding)
 
 
 def _attribute(name: str) -> str:
@@ -244,50 +208,18 @@ def _digest(value: Json) -> bytes:
     return blake2b(_encode(value), digest_size=8).digest() if value else _NOTHING
 
 
-class IdWriter:
-    """Writes clipped ids consecutively, and their ends to a second file."""
-
-    def __init__(self, part: ReadTask) -> None:
-        self._paths = _id_files(part)
-        part.folder.mkdir(exist_ok=True)
-        for path in self._paths:
-            path.write_bytes(b"")
-        self._text = bytearray()
-        self._ends = array("Q")
-        self._written = 0
-
-    def add(self, identity: str) -> None:
-        self._text += clipped(identity).encode("utf-8", "backslashreplace")
-        self._ends.append(self._written + len(self._text))
-        if len(self._ends) >= _ROWS_AT_A_TIME:
-            self.close()
-
-    def close(self) -> None:
-        """Write the rest."""
-        texts, ends = self._paths
-        with texts.open("ab") as file:
-            file.write(self._text)
-        with ends.open("ab") as file:
-            file.write(self._ends.tobytes())
-        self._written += len(self._text)
-        self._text.clear()
-        self._ends = array("Q")
+def ids_of(task: ReadTask, numbers: Collection[int]) -> dict[int, str]:
+    """Return the clipped ids of documents, given their task and their numbers there."""
+    with _ids_file(task).open("rb") as ids:
+        return {
+            number: json.loads(line).encode("utf-8", "backslashreplace").decode()
+            for number, line in enumerate(islice(ids, max(numbers, default=-1) + 1))
+            if number in numbers
+        }
 
 
-def id_of(part: ReadTask, number: int) -> str:
-    """Return the clipped id of a document, given its task and its number there."""
-    texts, ends = _id_files(part)
-    with ends.open("rb") as file:
-        file.seek(max(number - 1, 0) * 8)
-        found = array("Q", file.read(16 if number else 8))
-    start = found[0] if number else 0
-    with texts.open("rb") as file:
-        file.seek(start)
-        return file.read(found[-1] - start).decode()
-
-
-def _id_files(part: ReadTask) -> tuple[Path, Path]:
-    return part.folder / f"{part.task}.ids", part.folder / f"{part.task}.ends"
+def _ids_file(task: ReadTask) -> Path:
+    return task.folder / f"{task.number}.ids"
 
 
 _JSON_TYPES: dict[type, str] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from corpusfmt.comparison.result import KINDS, Change, ComparedRelease, Comparison, Counts, Difference, come, gone
+from corpusfmt.comparison.result import KINDS, ComparedRelease, Comparison, Counts, come, gone
 from corpusfmt.model import UsageError
 from corpusfmt.page import Column, document, table
 from corpusfmt.wording import json_text, leading, marked_up, markup, plain, plural, unknown
@@ -18,14 +18,15 @@ _TITLES = {kind: kind.replace("-", " ") for kind in (*KINDS, "same")}
 
 
 def text(comparison: Comparison) -> Iterator[str]:
-    """Yield the documents that differ, the statements that differ, counts, and the step between the versions."""
-    for difference in comparison.differences:
-        yield f"{leading(_where(difference))}: {plain(_what(difference))}"
+    """Yield the documents that differ, the languages, sources and fields that do, and counts."""
+    for each in comparison.differences:
+        before = f", was {each.old}" if each.old and each.new and each.old != each.new else ""
+        what = f"{_TITLES[each.kind]}: `{each.id}`{before}"
+        yield f"{leading(each.new or each.old or '')}: {plain(what)}"
     if comparison.differences:
         yield ""
-    stated = [*_groups_changed(comparison), *map(_stated, comparison.changes)]
-    yield from map(plain, stated)
-    if stated:
+    if changed := list(_changed(comparison)):
+        yield from map(plain, changed)
         yield ""
     for title, groups in _tables(comparison):
         rows = _differing(groups)
@@ -39,7 +40,7 @@ def text(comparison: Comparison) -> Iterator[str]:
         yield plain(f"{name}: {_side(side)}")
     for note in _notes(comparison):
         yield plain(note)
-    yield plain(_verdict(comparison))
+    yield _counted(comparison.documents)
 
 
 def json_object(comparison: Comparison) -> Iterator[str]:
@@ -49,18 +50,14 @@ def json_object(comparison: Comparison) -> Iterator[str]:
 
 def markdown(comparison: Comparison) -> Iterator[str]:
     """Yield a changelog: additions, removals and changes, and tables by language and by source."""
-    version = comparison.version
-    yield f"## {code(version.new) if version.new else 'Changes'}"
+    yield "## Changes"
     yield ""
-    since = f" since {code(version.old)}" if version.old else ""
-    yield f"{_counted(comparison.documents)}{since}."
+    yield f"{_counted(comparison.documents)}."
     yield ""
-    for line in (*_groups_changed(comparison, code), *(_stated(each, code) for each in comparison.changes)):
-        yield f"- {line}"
-    for note in _notes(comparison):
-        yield f"- {code(note)}"
-    yield f"- {_version_line(comparison, code)}"
-    yield ""
+    listed = [*_changed(comparison, code), *map(code, _notes(comparison))]
+    if listed:
+        yield from (f"- {line}" for line in listed)
+        yield ""
     for title, groups in _tables(comparison)[:2]:
         rows = _differing(groups)
         if rows:
@@ -90,9 +87,10 @@ def _body(comparison: Comparison) -> Iterator[str]:
     yield f"<h1>{markup(_counted(comparison.documents))}</h1>"
     for name, side in (("old", comparison.old), ("new", comparison.new)):
         yield f"<p>{name}: {markup(_side(side))}</p>"
-    lines = [*_groups_changed(comparison), *map(_stated, comparison.changes), *_notes(comparison)]
-    items = "".join(f"<li>{marked_up(line)}</li>" for line in [*lines, _version_line(comparison)])
-    yield f"<ul>{items}</ul>"
+    lines = [*_changed(comparison), *_notes(comparison)]
+    if lines:
+        items = "".join(f"<li>{marked_up(line)}</li>" for line in lines)
+        yield f"<ul>{items}</ul>"
     for title, groups in _tables(comparison):
         rows = _differing(groups)
         if rows:
@@ -166,24 +164,6 @@ def _columns(rows: Sequence[tuple[str, Counts]]) -> Iterator[str]:
         yield f"  {'  '.join([name, *cells])}".rstrip()
 
 
-def _where(difference: Difference) -> str:
-    return difference.new or difference.old or ""
-
-
-def _what(difference: Difference) -> str:
-    before = f", was {difference.old}" if difference.old and difference.new and difference.old != difference.new else ""
-    return f"{_TITLES[difference.kind]}: `{difference.id}`{before}"
-
-
-def _stated(change: Change, named: Callable[[str], str] = lambda text: f"`{text}`") -> str:
-    what = f"{change.what} {named(change.name)}" if change.name else change.what
-    if change.old is None:
-        return f"{what} is new: {named(change.new or '')}"
-    if change.new is None:
-        return f"{what} is gone, was {named(change.old)}"
-    return f"{what}: {named(change.old)} → {named(change.new)}"
-
-
 def _side(release: ComparedRelease) -> str:
     kind = f"{release.format} {release.version}".rstrip()
     return f"{release.path}: {kind}, {plural(release.documents, 'document')} in {plural(release.shards, 'shard')}"
@@ -205,13 +185,21 @@ def _counted(documents: Counts) -> str:
     return ", ".join([*parts, same])
 
 
-def _groups_changed(comparison: Comparison, named: Callable[[str], str] = lambda text: f"`{text}`") -> Iterator[str]:
+def _changed(comparison: Comparison, named: Callable[[str], str] = lambda text: f"`{text}`") -> Iterator[str]:
+    """Yield the languages and sources that are gone or new, and the fields that differ."""
     for what, groups in (("language", comparison.by_language), ("source", comparison.by_source)):
         for verb, names in (("removed", gone(groups)), ("added", come(groups))):
             if names:
                 more = f" and {len(names) - _MOST_GROUPS:,} more" if len(names) > _MOST_GROUPS else ""
                 shown = ", ".join(named(name or "none") for name in names[:_MOST_GROUPS])
                 yield f"{what}s {verb}: {shown}{more}"
+    for each in comparison.fields:
+        if each.old is None:
+            yield f"field {named(each.name)} is new: {named(each.new or '')}"
+        elif each.new is None:
+            yield f"field {named(each.name)} is gone, was {named(each.old)}"
+        else:
+            yield f"field {named(each.name)}: {named(each.old)} → {named(each.new)}"
 
 
 def _notes(comparison: Comparison) -> list[str]:
@@ -227,16 +215,3 @@ def _notes(comparison: Comparison) -> list[str]:
     if not comparison.same_shards:
         notes.append("the releases have different shards: in which shard a document is was not compared")
     return notes
-
-
-def _version_line(comparison: Comparison, named: Callable[[str], str] = lambda text: f"`{text}`") -> str:
-    version = comparison.version
-    if version.step == "unknown":
-        need = "" if version.needed == "none" else f"; the differences need a step of {version.needed}"
-        return f"version: not stated by both{need}"
-    line = f"version: {named(version.old or '')} → {named(version.new or '')}, a step of {version.step}"
-    return line if version.is_honest else f"{line}; the differences need {version.needed}"
-
-
-def _verdict(comparison: Comparison) -> str:
-    return f"{_counted(comparison.documents)}; {_version_line(comparison)}"

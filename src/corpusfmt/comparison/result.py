@@ -1,4 +1,4 @@
-"""Internal: The outcome of a comparison, and which differences make a gate fail."""
+"""Internal: The outcome of a comparison, and which differences give exit status 1."""
 
 from __future__ import annotations
 
@@ -55,12 +55,8 @@ KINDS = {
     "moved": "moved",
     "renamed": "renamed",
 }
-#: The statements that are compared.
-STATED = ("schema", "licence", "recipe", "rules", "model")
-_GROUPS = ("removed-language", "removed-source")
-_VERSION = "version"
-#: All values of `--fail-on`.
-FAILURES = (*KINDS, *_GROUPS, *STATED, _VERSION)
+#: All values of `--fail-on-change`.
+FAILURES = (*KINDS, "removed-language", "removed-source", "schema")
 
 
 class ComparedRelease(Struct):
@@ -89,37 +85,16 @@ class Difference(Struct, frozen=True):
     new: str | None
 
 
-class Change(Struct, frozen=True):
-    """A statement that differs between releases; None if a release lacks it. `what` is one of `STATED`."""
+class FieldChange(Struct, frozen=True):
+    """A field whose JSON types differ between releases; None if a release lacks it."""
 
-    what: str
     name: str
     old: str | None
     new: str | None
 
 
-class VersionBump(Struct, frozen=True):
-    """The stated versions, and the step that the differences require, as Croissant 1.0 defines steps.
-
-    `step` and `needed` are `none`, `patch`, `minor` or `major`; `step` is also `down` or, without two versions, `unknown`.
-    """
-
-    old: str | None
-    new: str | None
-    step: str
-    needed: str
-
-    @property
-    def is_honest(self) -> bool | None:
-        """Whether the step is large enough; None if unknown."""
-        if self.step == "unknown":
-            return None
-        steps = ("down", "none", "patch", "minor", "major")
-        return steps.index(self.step) >= steps.index(self.needed)
-
-
 class Comparison(Struct):
-    """The comparison of two releases: exact counts, some documents that differ, and statements that differ.
+    """The comparison of two releases: exact counts, some documents that differ, and the fields that differ.
 
     `same_shards` says that both have the same shards, so that a document in another shard has moved.
     """
@@ -131,9 +106,8 @@ class Comparison(Struct):
     by_source: dict[str, Counts]
     by_shard: dict[str, Counts]
     same_shards: bool
-    version: VersionBump
     differences: list[Difference] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    fields: list[FieldChange] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -153,16 +127,13 @@ class Comparison(Struct):
 
     def failures(self, fail_on: Sequence[str]) -> list[str]:
         """Return which of the given kinds of differences occur. Raises `UsageError` for an unknown kind."""
-        return [each for each in refused_unknown(fail_on) if self._has(each)]
-
-    def _has(self, kind: str) -> bool:
-        if kind in KINDS:
-            return KINDS[kind] in self.documents.found
-        if kind == _VERSION:
-            return self.version.is_honest is False or (self.version.is_honest is None and self.version.needed != "none")
-        if kind in _GROUPS:
-            return bool(self.removed_languages if kind == _GROUPS[0] else self.removed_sources)
-        return any(each.what == kind for each in self.changes)
+        groups = {
+            "removed-language": self.removed_languages,
+            "removed-source": self.removed_sources,
+            "schema": self.fields,
+        }
+        occur = {kind for kind, name in KINDS.items() if name in self.documents.found}
+        return [kind for kind in refused_unknown(fail_on) if kind in occur or groups.get(kind)]
 
     def __repr__(self) -> str:
         counts = ", ".join(
@@ -197,8 +168,7 @@ class Comparison(Struct):
             "removed_sources": self.removed_sources,
             "added_sources": come(self.by_source),
             "differences": [asdict(each) for each in self.differences],
-            "changes": [asdict(each) for each in self.changes],
-            "version": {**asdict(self.version), "honest": self.version.is_honest},
+            "fields": [asdict(each) for each in self.fields],
             "notes": self.notes,
         }
 
@@ -225,5 +195,5 @@ def refused_unknown(fail_on: Sequence[str]) -> Sequence[str]:
     """Return kinds of differences. Raises `UsageError` for an unknown one."""
     for each in fail_on:
         if each not in FAILURES:
-            raise UsageError(f"--fail-on {clipped(each)!r} is unknown; known: {', '.join(FAILURES)}")
+            raise UsageError(f"--fail-on-change {clipped(each)!r} is unknown; known: {', '.join(FAILURES)}")
     return fail_on

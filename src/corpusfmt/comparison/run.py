@@ -1,31 +1,24 @@
-"""Internal: Compare: plan both releases, read each document once, match rows, add up counts.
-
-Statements of descriptions and manifests are compared, too, and tell the step between the versions.
-"""
+"""Internal: Compare: plan both releases, read each document once, match rows, add up counts."""
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, Unpack
+from typing import TypeVar, Unpack
 
-import msgspec
 import numpy as np
 from msgspec import Struct, field
 
 from corpusfmt.comparison.matching import (
-    ADDED,
     COLUMNS,
     MOST_TASKS,
     RANGE_ROWS,
-    REASSIGNED,
-    REMOVED,
-    RENAMED,
     SHARD_SHIFT,
     TEXT_COLUMNS,
-    Fate,
     Join,
     Joined,
     Places,
@@ -41,23 +34,21 @@ from corpusfmt.comparison.reading import (
     OnBadRecord,
     ReadTask,
     TaskResult,
-    id_of,
+    ids_of,
     read_task,
 )
-from corpusfmt.comparison.result import Change, ComparedRelease, Comparison, Counts, Difference, VersionBump
+from corpusfmt.comparison.result import ComparedRelease, Comparison, Counts, Difference, FieldChange
 from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, run_tasks
+from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import CheckOptions, FieldNames, Format, Reader, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.runs import END, Runs
 from corpusfmt.io.temporary import temporary_folder
-from corpusfmt.io.text import json_object
-from corpusfmt.model import Incomplete, Json, UsageError
-from corpusfmt.wording import clipped
+from corpusfmt.model import UsageError
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -73,28 +64,8 @@ _SHARDS_A_TASK = 1_000
 _LABELS, _LABELS_OF_TASK = 1_000_000, 100_000
 # A task ends at a number of bytes or of shards.
 assert 2 * _TASKS + 1 < MOST_TASKS
-# The name of a kind in `Counts`.
-_COUNTED = {
-    Fate.SAME: "same",
-    Fate.MOVED: "moved",
-    Fate.CHANGED_ATTRIBUTES: "changed_attributes",
-    Fate.CHANGED_METADATA: "changed_metadata",
-    Fate.CHANGED_TEXT: "changed_text",
-    REMOVED: "removed",
-    ADDED: "added",
-    REASSIGNED: "reassigned",
-    RENAMED: "renamed",
-}
-# Worst first.
-_ORDER = (
-    REMOVED,
-    REASSIGNED,
-    Fate.CHANGED_TEXT,
-    Fate.CHANGED_METADATA,
-    Fate.CHANGED_ATTRIBUTES,
-    Fate.MOVED,
-    ADDED,
-)
+# The kinds of differences whose documents are named, worst first.
+_SHOWN = ("removed", "reassigned", "changed_text", "changed_metadata", "changed_attributes", "moved", "added")
 
 
 class Side(Struct):
@@ -109,7 +80,7 @@ class Side(Struct):
     left_out: Counter[str]
     unread: Sequence[str]
     reading: ReadOptions
-    parts: list[ReadTask] = field(default_factory=list)
+    tasks: list[ReadTask] = field(default_factory=list)
     read: list[TaskResult] = field(default_factory=list)
 
     @property
@@ -161,44 +132,50 @@ def compare(
     shards = [*before.shards, *after.shards]
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
-        run = _Run(workers, Meter(limits, planned.read), progress, scratch)
+        meter = Meter(limits, planned.read)
+
+        def results(stage: str, function: Callable[[T], R], tasks: Sequence[T], sizes: Sequence[int]) -> Iterator[R]:
+            """Yield the result of each task, in order. Raises `Incomplete` if a worker died."""
+            with ShardProgress(None if progress is None else partial(progress, stage), sizes) as shown:
+                done = run_tasks(
+                    function,
+                    tasks,
+                    workers.take,
+                    window=workers.jobs * RESULTS_WAITING_A_WORKER,
+                    finished=shown.finished,
+                    close=workers.release,
+                    meter=meter,
+                    gauge=shown.gauge,
+                    shared=scratch,
+                )
+                yield from each_ended(
+                    done,
+                    [""] * len(tasks),
+                    limits,
+                    lambda _, reason: f"{stage}: {reason}; run the command again, with fewer --jobs",
+                )
+
         for name, side in (("old", before), ("new", after)):
-            side.parts = list(_parts(side, on_bad_record, scratch / name))
-            sizes = [sum(shard.size for _, shard in part.shards) for part in side.parts]
-            side.read = list(run.each(f"reading {name}", read_task, side.parts, sizes))
+            side.tasks = list(_read_tasks(side, on_bad_record, scratch / name))
+            sizes = [sum(shard.size for _, shard in task.shards) for task in side.tasks]
+            side.read = list(results(f"reading {name}", read_task, side.tasks, sizes))
         same_shards = set(before.series) == set(after.series)
-        joined = _joined(before, after, run, scratch, examples, same_shards=same_shards)
-        return _summed(before, after, joined, same_shards=same_shards)
-
-
-class _Run(Struct):
-    """Runs the tasks of each stage in turn."""
-
-    workers: Workers
-    meter: Meter
-    progress: Callable[[str, Progress], None] | None
-    scratch: Path
-
-    def each(self, stage: str, function: Callable[[T], R], tasks: Sequence[T], sizes: Sequence[int]) -> Iterator[R]:
-        """Yield the result of each task, in order. Raises `Incomplete` if a worker died."""
-        progress = self.progress
-        with ShardProgress(None if progress is None else lambda step: progress(stage, step), sizes) as shown:
-            results = run_tasks(
-                function,
-                tasks,
-                self.workers.take,
-                window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
-                finished=shown.finished,
-                close=self.workers.release,
-                meter=self.meter,
-                gauge=shown.gauge,
-                shared=self.scratch,
-            )
-            for result in results:
-                if isinstance(result, Died):
-                    raise Incomplete(f"{stage}: {result.reason}; run the command again, with fewer --jobs")
-                if not isinstance(result, Late):
-                    yield result
+        numbers: dict[str, int] = {}
+        places = _places(before, numbers), _places(after, numbers)
+        joined = Joined()
+        runs = scratch / "old", scratch / "new"
+        for stage, function, columns in (("ids", join_names, COLUMNS), ("texts", join_texts, TEXT_COLUMNS)):
+            left = scratch / f"{stage}-old", scratch / f"{stage}-new"
+            count = min(max(-(-len(Runs(runs, columns)) // RANGE_ROWS), 1), _TASKS_OF_RANGES)
+            bounds = [END * number // count for number in range(count + 1)]
+            joins = [
+                Join(number, low, high, *runs, left, places, same_shards, examples)
+                for number, (low, high) in enumerate(pairwise(bounds))
+            ]
+            for result in results(f"comparing {stage}", function, joins, [0] * count):
+                joined.add(result, examples)
+            runs = left
+        return _comparison(before, after, joined, same_shards=same_shards)
 
 
 def _side_at(
@@ -230,7 +207,7 @@ def _title(shard: Shard, *, whole: bool) -> str:
     return f"{name.folder}/{name.stem}{part}" if name.folder else f"{name.stem}{part}"
 
 
-def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[ReadTask]:
+def _read_tasks(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[ReadTask]:
     """Yield the tasks that read a release: shards in order, with several small ones in one task."""
     options = CheckOptions(version=side.version, reading=side.reading)
     side_by_side = len({shard.corpus for shard in side.shards}) > 1
@@ -249,27 +226,6 @@ def _parts(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[Rea
             held, size, task = [], 0, task + 1
 
 
-def _joined(old: Side, new: Side, run: _Run, scratch: Path, most_shown: int, *, same_shards: bool) -> Joined:
-    """Return the outcome for all documents, matched by name and then by text."""
-    numbers: dict[str, int] = {}
-    places = _places(old, numbers), _places(new, numbers)
-    joined = Joined()
-    runs = scratch / "old", scratch / "new"
-    for stage, function, columns in (("ids", join_names, COLUMNS), ("texts", join_texts, TEXT_COLUMNS)):
-        left = scratch / f"{stage}-old", scratch / f"{stage}-new"
-        count = min(max(-(-len(Runs(runs, columns)) // RANGE_ROWS), 1), _TASKS_OF_RANGES)
-        tasks = [
-            Join(
-                number, END * number // count, END * (number + 1) // count, *runs, left, places, same_shards, most_shown
-            )
-            for number in range(count)
-        ]
-        for result in run.each(f"comparing {stage}", function, tasks, [0] * count):
-            joined.add(result, most_shown)
-        runs = left
-    return joined
-
-
 def _places(side: Side, numbers: dict[str, int]) -> Places:
     """Return the places of a release; `numbers` are those of names, equal in both releases."""
 
@@ -282,63 +238,71 @@ def _places(side: Side, numbers: dict[str, int]) -> Places:
     return Places(first, np.array(where, np.int64))
 
 
-def _summed(old: Side, new: Side, joined: Joined, *, same_shards: bool) -> Comparison:
+def _comparison(old: Side, new: Side, joined: Joined, *, same_shards: bool) -> Comparison:
     """Return the comparison of two releases after their documents were matched."""
-    counts = _Grouped(old, new)
-    for side in (old, new):
+    whole = Counts()
+    groups: tuple[dict[str, Counts], dict[str, Counts], dict[str, Counts]] = ({}, {}, {})
+    labels = {
+        name: [(label.language, label.source, side.titles[label.shard]) for label in side.labels]
+        for name, side in (("old", old), ("new", new))
+    }
+
+    def add(side: str, label: int, kind: str, count: int) -> None:
+        grouped = (group.setdefault(name, Counts()) for group, name in zip(groups, labels[side][label], strict=True))
+        for counts in (whole, *grouped):
+            setattr(counts, kind, getattr(counts, kind) + count)
+
+    for name, side in (("old", old), ("new", new)):
         for label, count in enumerate(count for read in side.read for count in read.counts):
-            counts.add(side, label, "old" if side is old else "new", count)
+            add(name, label, name, count)
     for (kind, label), count in joined.counts.items():
-        counts.add(old if kind == REMOVED else new, label, _COUNTED[kind], count)
-    said_before, said = (stated(side.entry, _fields(side)) for side in (old, new))
-    changed = changes(said_before, said)
-    by_language, by_source, by_shard = (dict(sorted(group.items())) for group in counts.groups)
-    differ = (old.format, _files(old)) != (new.format, _files(new))
+        add("old" if kind == "removed" else "new", label, kind, count)
+    differences: list[Difference] = []
+    for kind in _SHOWN:
+        shown = joined.shown.get(kind, [])
+        olds, news = _named(old, [each.old for each in shown]), _named(new, [each.new for each in shown])
+        for before, after in zip(olds, news, strict=True):
+            identity, _ = after or before or ("", "")
+            differences.append(Difference(kind.replace("_", "-"), identity, before and before[1], after and after[1]))
+    fields = [_fields(side) for side in (old, new)]
+    notes = [
+        f"{name}: {MOST_NAMES:,} fields and attributes, or more: the schema is not compared"
+        for name, kinds in zip(("old", "new"), fields, strict=True)
+        if len(kinds) >= MOST_NAMES
+    ]
+    # A field without a value in any document is equivalent to an absent one.
+    types, types_now = (
+        {name: " or ".join(sorted(kinds - {"null"})) for name, kinds in side.items() if kinds != {"null"}}
+        for side in fields
+    )
+    changed = [
+        FieldChange(name, types.get(name), types_now.get(name))
+        for name in sorted(types.keys() | types_now.keys())
+        if types.get(name) != types_now.get(name)
+    ]
+    by_language, by_source, by_shard = (dict(sorted(group.items())) for group in groups)
     return Comparison(
         _release(old),
         _release(new),
-        counts.whole,
+        whole,
         by_language,
         by_source,
         by_shard,
         same_shards,
-        bump(said_before, said, counts.whole, changed, differ=differ),
-        list(_differences(old, new, joined)),
-        changed,
-        [f"{name}: {note}" for name, each in (("old", said_before), ("new", said)) for note in each.notes],
+        differences,
+        [] if notes else changed,
+        notes,
     )
 
 
-class _Grouped:
-    """Counts of all documents, and by language, source and shard."""
-
-    def __init__(self, old: Side, new: Side) -> None:
-        self.whole = Counts()
-        self.groups: tuple[dict[str, Counts], dict[str, Counts], dict[str, Counts]] = ({}, {}, {})
-        self._names = {
-            id(side): [(label.language, label.source, side.titles[label.shard]) for label in side.labels]
-            for side in (old, new)
-        }
-
-    def add(self, side: Side, label: int, what: str, count: int) -> None:
-        """Count documents that have a label of a release."""
-        names = self._names[id(side)][label]
-        counted = (group.setdefault(name, Counts()) for group, name in zip(self.groups, names, strict=True))
-        for each in (self.whole, *counted):
-            setattr(each, what, getattr(each, what) + count)
-
-
 def _fields(side: Side) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    """Return the JSON types of each field."""
+    fields: dict[str, set[str]] = {}
     for read in side.read:
         for name, kinds in read.fields.items():
-            if name in found or len(found) < MOST_NAMES:
-                found.setdefault(name, set()).update(kinds)
-    return found
-
-
-def _files(side: Side) -> set[tuple[str, int]]:
-    return {(file.path, file.size) for shard in side.shards for file in shard.files.values()}
+            if name in fields or len(fields) < MOST_NAMES:
+                fields.setdefault(name, set()).update(kinds)
+    return fields
 
 
 def _release(side: Side) -> ComparedRelease:
@@ -359,193 +323,21 @@ def _release(side: Side) -> ComparedRelease:
     )
 
 
-def _differences(old: Side, new: Side, joined: Joined) -> Iterator[Difference]:
-    names = {kind: name.replace("_", "-") for kind, name in _COUNTED.items()}
-    for kind in _ORDER:
-        for shown in joined.shown.get(kind, ()):
-            side, place = (old, shown.old) if shown.new is None else (new, shown.new)
-            assert place is not None
-            task, number = task_and_number(place)
-            identity = id_of(side.parts[task], number)
-            yield Difference(names[kind], identity, _place(old, shown.old), _place(new, shown.new))
-
-
-def _place(side: Side, place: int | None) -> str | None:
-    """Return the file of a document, and its number among the readable documents of that file, from 1."""
-    if place is None:
-        return None
-    task, number = task_and_number(place)
-    first_rows = side.read[task].first_rows
-    shard = max(index for index, first in enumerate(first_rows) if first <= number)
-    path = path_of(side.parts[task].shards[shard][1])
-    return f"{path}#{number - first_rows[shard] + 1}"
-
-
-_DESCRIPTION, _MANIFEST = "croissant.json", "MANIFEST.json"
-_MOST_BYTES = 64 * 1024 * 1024
-# As Semantic Versioning 2.0.0 has it; Croissant takes 1 to 3 numbers.
-_VERSION = re.compile(r"v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.(\d{1,9}))?(?:[-+][0-9A-Za-z.+-]*)?")
-_NULL = {"null"}
-_STEPS = ("major", "minor", "patch")
-# Above the number and digest of a rule set: its format and version.
-_RULES_OF = "rules of"
-_PREFIX = re.compile(r"(?:https?://schema\.org/|sc:|schema:|cr:)")
-
-
-class _Manifest(Struct):
-    """The compared part of a manifest: not its files, since their documents are compared one by one."""
-
-    tool: Any = None
-    recipe: Any = None
-    model: Any = None
-    rules: Any = None
-    format: Any = None
-    version: Any = None
-
-
-class Stated(Struct, frozen=True):
-    """Statements about a release: by kind, one value or several by name. `notes` name what could not be read."""
-
-    version: str | None
-    values: Mapping[str, Mapping[str, str]]
-    notes: Sequence[str] = ()
-    #: Whether all fields are known.
-    has_schema: bool = True
-
-
-def stated(release: Entry, fields: Mapping[str, set[str]]) -> Stated:
-    """Return the statements of a release's description and manifest, and the fields of its documents."""
-    notes: list[str] = []
-    description = _json(release, _DESCRIPTION, notes) or {}
-    plain = {_PREFIX.sub("", name, count=1): value for name, value in description.items()}
-    version = plain.get("version")
-    values: dict[str, dict[str, str]] = {
-        # A field without a value in any document is equivalent to an absent one.
-        "schema": {name: " or ".join(sorted(kinds - _NULL)) for name, kinds in fields.items() if kinds != _NULL},
-        "licence": {"": ", ".join(sorted(_names(plain.get("license"))))} if plain.get("license") else {},
-        **_made(release, notes),
-    }
-    has_schema = len(fields) < MOST_NAMES
-    if not has_schema:
-        notes.append(f"{MOST_NAMES:,} fields and attributes, or more: the schema is not compared")
-    return Stated(None if version is None else _shown(version), values, notes, has_schema)
-
-
-def _json(release: Entry, name: str, notes: list[str]) -> Json | None:
-    data = _bytes(release, name, notes)
-    found = None if data is None else json_object(data)
-    if data is not None and found is None:
-        notes.append(f"{name} is not a JSON object: not compared")
-    return found
-
-
-def _made(release: Entry, notes: list[str]) -> dict[str, dict[str, str]]:
-    """Return how a release was made, according to its manifest."""
-    data = _bytes(release, _MANIFEST, notes)
-    try:
-        found = _Manifest() if data is None else msgspec.json.decode(data, type=_Manifest)
-        # Builds and conversions number the forms of their scratch apart: `format` says nothing about rules.
-        tool = {name: value for name, value in _flat(found.tool).items() if name != "format"}
-        rules = tool | _flat(found.rules, f"{_RULES_OF} {_shown(found.format)} {_shown(found.version)}")
-        return {"recipe": _flat(found.recipe), "rules": rules, "model": _flat(found.model)}
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        notes.append(f"{_MANIFEST} is not a JSON object, or is nested too deeply: not compared")
-        return {"recipe": {}, "rules": {}, "model": {}}
-
-
-def _bytes(release: Entry, name: str, notes: list[str]) -> bytes | None:
-    entry = release.child(name) if release.kind == "directory" else release if release.name == name else None
-    if entry is None or entry.kind != "file":
-        return None
-    try:
-        with entry.open() as file:
-            data = file.read(_MOST_BYTES + 1)
-    except OSError as error:
-        notes.append(f"{name} cannot be read ({error.strerror}): not compared")
-        return None
-    if len(data) > _MOST_BYTES:
-        notes.append(f"{name} has more than {_MOST_BYTES >> 20} MiB: not compared")
-        return None
-    return data
-
-
-def _names(value: Any) -> Iterator[str]:
-    """Yield the values of a property: texts, or the names and addresses of objects."""
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(each, dict):
-            each = next((each[key] for key in ("@id", "url", "name") if key in each), each)  # noqa: PLW2901
-        yield _shown(each)
-
-
-def _flat(value: Any, above: str = "") -> dict[str, str]:
-    """Return the values in nested objects by their names, joined with dots."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        return {above: _shown(value)}
-    found: dict[str, str] = {}
-    for name, each in value.items():
-        if len(found) < MOST_NAMES:
-            found |= _flat(each, f"{above}.{name}" if above else name)
-    return found
-
-
-def _shown(value: Any) -> str:
-    return clipped(value if isinstance(value, str) else msgspec.json.encode(value).decode())
-
-
-def changes(old: Stated, new: Stated) -> list[Change]:
-    """Return the statements that differ; a statement of only one release counts if the other states anything."""
-    found: list[Change] = []
-    for what, values in old.values.items():
-        others = new.values[what]
-        if what == "schema" and not (old.has_schema and new.has_schema):
+def _named(side: Side, places: Sequence[int | None]) -> list[tuple[str, str] | None]:
+    """Return the ids of documents, and each file with the number among its readable documents, from 1."""
+    found = [None if place is None else task_and_number(place) for place in places]
+    ids: dict[tuple[int, int], str] = {}
+    for task in {each[0] for each in found if each}:
+        numbers = {each[1] for each in found if each and each[0] == task}
+        ids |= {(task, number): identity for number, identity in ids_of(side.tasks[task], numbers).items()}
+    named: list[tuple[str, str] | None] = []
+    for each in found:
+        if each is None:
+            named.append(None)
             continue
-        if what == "rules":
-            values, others = _comparable(values, others)  # noqa: PLW2901
-        if what in ("recipe", "rules", "model") and not (values and others):
-            continue
-        found.extend(
-            Change(what, clipped(name), values.get(name), others.get(name))
-            for name in sorted(values.keys() | others.keys())
-            if values.get(name) != others.get(name)
-        )
-    return found
-
-
-def _comparable(old: Mapping[str, str], new: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the rule sets of two manifests, if both have that of the same format; else the tools, whose rules they were."""
-    sets = [{name: value for name, value in each.items() if name.startswith(_RULES_OF)} for each in (old, new)]
-    if sets[0] and sets[0].keys() == sets[1].keys():
-        return sets[0], sets[1]
-    tools = [{name: value for name, value in each.items() if not name.startswith(_RULES_OF)} for each in (old, new)]
-    return tools[0], tools[1]
-
-
-def bump(old: Stated, new: Stated, documents: Counts, changed: Sequence[Change], *, differ: bool) -> VersionBump:
-    """Return the step between two versions and the required step; `differ` is whether any file differs."""
-    needed = _needed(documents, changed, differ=differ)
-    return VersionBump(old.version, new.version, _step(old.version, new.version), needed)
-
-
-def _needed(documents: Counts, changed: Sequence[Change], *, differ: bool) -> str:
-    schema = [each for each in changed if each.what == "schema"]
-    extended = any(each.old is None for each in schema)
-    narrowed = any(each.old is not None for each in schema)
-    edited = documents.changed_metadata + documents.changed_attributes
-    # A field that is added to all documents changes each of them, but no existing value.
-    if documents.removed or documents.changed_text or documents.renamed or narrowed or (edited and not extended):
-        return "major"
-    if documents.added or extended:
-        return "minor"
-    return "patch" if differ or changed or documents.moved else "none"
-
-
-def _step(old: str | None, new: str | None) -> str:
-    before, after = (_VERSION.fullmatch(each) if each else None for each in (old, new))
-    if before is None or after is None:
-        return "unknown"
-    one, other = ([int(number or 0) for number in each.groups()] for each in (before, after))
-    if other < one:
-        return "down"
-    return next((step for step, a, b in zip(_STEPS, one, other, strict=True) if a != b), "none")
+        task, number = each
+        first_rows = side.read[task].first_rows
+        shard = bisect_right(first_rows, number) - 1
+        path = path_of(side.tasks[task].shards[shard][1])
+        named.append((ids[each], f"{path}#{number - first_rows[shard] + 1}"))
+    return named

@@ -15,7 +15,7 @@ from corpusfmt._resources import resource
 from corpusfmt.engine.progress import Progress
 from corpusfmt.formats import FieldNames
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.paths import Entry, entry_of
+from corpusfmt.io.paths import Entry, entry_of, read_named
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.claims import check_claims
 from corpusfmt.manifest.model import NAME, VERIFICATION, Manifest
@@ -29,7 +29,6 @@ from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.rules import Grading, Judge
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.run import OPTIONAL, stats
-from corpusfmt.statistics.saved import saved_bytes
 from corpusfmt.wording import clipped
 
 #: The documents at the start of each shard among which samples are chosen.
@@ -52,6 +51,7 @@ _PROPERTIES = (
     ("keywords", "keywords"),
 )
 _MOST_ROWS, _MOST_NAMES = 200, 10
+_MOST_BYTES = 64 * 1024 * 1024
 
 
 class Outcome(Struct, frozen=True):
@@ -266,7 +266,10 @@ def saved_statistics(path: str | Path) -> Json:
     """Return statistics in the form of `schemas/stats/stats.schema.json`. Raises `UsageError` for a file that has none."""
     from jsonschema import Draft202012Validator  # noqa: PLC0415 - only this option needs it
 
-    found = json_object(saved_bytes(path))
+    try:
+        found = json_object(read_named(path, _MOST_BYTES, "statistics"))
+    except OSError as error:
+        raise UsageError(f"cannot read the statistics {path}: {error.strerror}") from error
     if found is None:
         raise UsageError(
             f"{path} is not the JSON of `corpusfmt stats`: not a JSON object of numbers in the range of 64-bit floats"

@@ -147,8 +147,6 @@ def not_counted(found: Json) -> str:
     if coverage["rejected"]:
         parts.append(f"{plural(coverage['rejected'], 'record')} could not be read as documents")
     parts += [f"{what}, {plural(count, 'time')}" for what, count in coverage["left_out"].items()]
-    if lacking := coverage.get("not_merged"):
-        parts.append(f"the merged statistics lack {' and '.join(lacking)}")
     return "; ".join(parts)
 
 

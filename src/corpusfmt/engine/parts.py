@@ -134,7 +134,6 @@ CHECKS: Kind[ShardResult] = Kind(
     lambda about, record: convert(record, Result).result(about[0]),
     "rules, or another profile or blocklist",
 )
-_START = b'{"kind":"part",'
 _INPUT = b'{"kind":"input",'
 _PIECE_BYTES = 1 << 19
 _MOST_NAMED = 10
@@ -314,14 +313,6 @@ def append_scratch(record: Json, scratch: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     with target.open("ab") as file:
         file.write(base64.b64decode(record["data"]))
-
-
-def is_part(path: str) -> bool:
-    """Return whether a file begins like a part."""
-    if not Path(path).is_file():
-        return False
-    with Path(path).open("rb") as file:
-        return file.read(len(_START)) == _START
 
 
 def parts_at(paths: Sequence[str], kind: Kind[Any]) -> Parts:

@@ -125,17 +125,6 @@ def domains_in(folder: Path, documents: int, listed: Place | None = None) -> Dom
     return found
 
 
-def merged_domains(parts: Sequence[Domains]) -> Domains:
-    """Return the domains of all parts, each of which lists all of its own, by the same list."""
-    counts: dict[str, Row] = {}
-    for domain, documents, size in (row for each in parts for row in each.most):
-        known = counts.get(domain, (domain, 0, 0))
-        counts[domain] = (domain, known[1] + documents, known[2] + size)
-    documents, without = sum(each.documents for each in parts), sum(each.without for each in parts)
-    most = sorted(counts.values(), key=_rank)[:_MOST_LISTED]
-    return Domains(parts[0].public_suffix_list, documents, without, len(counts), most)
-
-
 def _noted(rows: Iterable[Row], found: Domains) -> Iterator[Row]:
     for row in rows:
         found.distinct += 1

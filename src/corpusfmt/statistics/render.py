@@ -174,8 +174,6 @@ def _notes(found: Statistics) -> Iterator[str]:
             yield f"{each.location}: {each.code} {each.message}{times}"
     if found.domains is not None:
         yield f"{plural(found.domains.distinct, 'domain')}, {plural(found.domains.without, 'document')} without one"
-    if found.not_merged:
-        yield f"not merged: {', '.join(found.not_merged)}"
     for what, count in found.left_out.items():
         yield f"not counted: {what}, {plural(count, 'time')}"
     if found.unread:

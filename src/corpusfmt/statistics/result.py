@@ -24,8 +24,7 @@ class Statistics(Struct):
 
     `groups` has sizes by language, source and variant. Scripts and words were not counted if `scripts` is None; `attributes`, `domains` and
     both of repeats likewise. `broken` has one finding for each file that could not be read to its end: what is in the rest of it
-    is unknown. `merged` has the paths of the corpora whose statistics these are together, if there are several, `contents` a digest
-    of those of each, and `not_merged` names what could not be added up. `build` has sizes before and after deduplication, if a build counted.
+    is unknown. `build` has sizes before and after deduplication, if a build counted.
     """
 
     path: str
@@ -50,9 +49,6 @@ class Statistics(Struct):
     broken: list[Finding] = field(default_factory=list)
     left_out: Mapping[str, int] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
-    merged: list[str] = field(default_factory=list)
-    contents: list[str] = field(default_factory=list)
-    not_merged: list[str] = field(default_factory=list)
     build: Built | None = None
 
     @classmethod
@@ -64,32 +60,25 @@ class Statistics(Struct):
         shards: int,
         *,
         attributes: bool,
-        arranged: bool = True,
     ) -> Statistics:
-        """Return the statistics of what was counted in a corpus: its path, format and version, and the number of its shards.
-
-        Names are `arranged`, or in the order of their first documents.
-        """
-        largest_first, by_number, by_name = (
-            (_largest_first, _by_number, _by_name) if arranged else (dict[str, Size], dict[str, int], dict[str, Any])
-        )
+        """Return the statistics of what was counted in a corpus: its path, format and version, and the number of its shards."""
         return cls(
             path,
             *kind,
             shards,
             counted.shards,
             counted.total,
-            {name: largest_first(groups) for name, groups in counted.groups.items()},
+            {name: _largest_first(groups) for name, groups in counted.groups.items()},
             counted.scores,
-            by_number(counted.scripts) if "words" in counted.total.lengths else None,
-            by_name(counted.created),
-            by_name(counted.added),
-            by_name(counted.snapshots),
-            by_name(counted.attributes) if attributes else None,
+            _by_number(counted.scripts) if "words" in counted.total.lengths else None,
+            _by_name(counted.created),
+            _by_name(counted.added),
+            _by_name(counted.snapshots),
+            _by_name(counted.attributes) if attributes else None,
             rejected=counted.rejected,
             findings=counted.findings,
             broken=counted.broken,
-            left_out=by_number(counted.left_out),
+            left_out=_by_number(counted.left_out),
         )
 
     @property
@@ -142,7 +131,6 @@ class Statistics(Struct):
             "path": self.path,
             "format": self.format,
             "version": self.version,
-            **({"merged": self.merged, "merged_contents": self.contents} if self.merged else {}),
             "coverage": {
                 "shards": self.shards,
                 "whole_shards": self.whole_shards,
@@ -151,7 +139,6 @@ class Statistics(Struct):
                 "broken": [_finding(each) for each in self.broken],
                 "left_out": dict(self.left_out),
                 "unread": self.unread,
-                **({"not_merged": self.not_merged} if self.merged else {}),
             },
             **self._size(self.total),
             **{

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from msgspec import Struct, convert
+from msgspec import Struct, convert, to_builtins
 from msgspec.structs import asdict
 
 from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, unread_files
@@ -36,7 +37,6 @@ from corpusfmt.statistics.count import (
 )
 from corpusfmt.statistics.domains import domains_in, public_suffix_list
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.saved import Saved
 from corpusfmt.statistics.sizes import (
     LENGTHS,
     UNITS_ASKED_FOR,
@@ -127,7 +127,7 @@ def stats(
         part.ask(Asked(str(path), format, sorted(set(count)), record_set, follow_links, named))
         tasks = list(_tasks(corpus, scratch, frozenset(asked)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
-        about = (corpus.format.name, corpus.plan.version, asked, used, none)
+        about = (corpus.format.name, corpus.plan.version, asked, used)
         work, meter = Work([task.shards for task in tasks], scratch, about), Meter(limits, planned.read)
         here = [tasks[position] for position in part.positions(work.sizes)]
         results = _counted(here, workers, meter, progress, scratch)
@@ -164,20 +164,15 @@ def kind_of_parts() -> Kind[Counted]:
     from corpusfmt.engine.parts import Kind  # noqa: PLC0415 - ordinary runs need none
 
     def planned(about: Any) -> Json:
-        name, version, count, tokenizer, _ = about
+        name, version, count, tokenizer = about
         domains = public_suffix_list() if "domains" in count else ""
         return {"format": name, "version": version, "domains": domains, "tokenizer": tokenizer}
 
-    def record(about: Any, counted: Counted) -> Json:
-        whole = Counted(Size({name: Sketch(each.bits) for name, each in about[-1].lengths.items()}))
-        whole.merge(counted)
-        found = Statistics.of(whole, "", ("", ""), 0, attributes=True, arranged=False).to_dict()
-        return {"compared_lines": counted.compared_lines, "statistics": found}
+    def record(_: Any, counted: Counted) -> Json:
+        return {"counted": to_builtins(counted, str_keys=True)}
 
     def result(_: Any, record: Json) -> Counted:
-        counted = convert(record["statistics"], Saved).counted()
-        counted.compared_lines = record["compared_lines"]
-        return counted
+        return convert(record["counted"], Counted, str_keys=True, dec_hook=lambda _, value: Counter(value))
 
     others = "tokenizers or lists of domains"
     return Kind("corpusfmt-stats-part/1", "stats", Asked, planned, record, result, others)

@@ -48,9 +48,9 @@ class Sketch(Struct):
 
     bits: int = FINE
     number: int = 0
-    least: float = math.inf
-    most: float = -math.inf
-    total: float = 0
+    least: int | float = math.inf
+    most: int | float = -math.inf
+    total: int | float = 0
     counts: dict[int, int] = field(default_factory=dict)
 
     @property
@@ -127,12 +127,13 @@ class Sketch(Struct):
         return known | {"relative_error": self.error, "histogram": histogram}
 
     @classmethod
-    def of(
-        cls, bits: int, ends: tuple[float, float], total: float, histogram: tuple[Sequence[float], Sequence[int]]
-    ) -> Sketch:
-        """Return the sketch that has these ends, and the buckets of a histogram that `as_json` has returned."""
-        found = cls(bits, sum(histogram[1]), *ends, total)
-        found._count(zip(_keys_of(histogram[0], bits), histogram[1], strict=True))
+    def of_json(cls, known: Json, bits: int) -> Sketch:
+        """Return the sketch with `bits` for which `as_json` has returned this."""
+        found = cls(bits)
+        if known["number"]:
+            found.number, found.least, found.most = known["number"], known["min"], known["max"]
+            found.total, histogram = known["total"], known["histogram"]
+            found._count(zip(_keys_of(histogram["from"], bits), histogram["count"], strict=True))
         return found
 
 
@@ -310,11 +311,6 @@ class Counted(Struct):
         self.compared_lines += other.compared_lines
         self.findings = (self.findings + other.findings)[:MOST_FINDINGS]
         self.broken += other.broken
-
-    @property
-    def sizes(self) -> list[Size]:
-        """The sizes of all documents and of each group."""
-        return [self.total, *(size for groups in self.groups.values() for size in groups.values())]
 
     def attribute(self, name: str) -> Attribute:
         """Return an attribute; beyond a thousand, they are counted together."""

@@ -23,8 +23,7 @@ from corpusfmt.pipeline.package.variants import Form, Variant, form_of, sets_of,
 from corpusfmt.pipeline.process.documents import StoredDocument
 from corpusfmt.pipeline.recipe import Output, Step
 from corpusfmt.statistics.measuring import Measuring
-from corpusfmt.statistics.saved import size_of
-from corpusfmt.statistics.sizes import FINE, Size, count_months
+from corpusfmt.statistics.sizes import FINE, Size, Sketch, count_months
 
 
 class PackageTask(Struct, frozen=True):
@@ -150,7 +149,7 @@ class Counts(Struct):
 
     @property
     def size(self) -> Size:
-        return size_of(self.lengths, FINE)
+        return Size({name: Sketch.of_json(each, FINE) for name, each in self.lengths.items()})
 
 
 class Counting:
