@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import os
+import pydoc
 import re
 import subprocess
 import sys
@@ -167,6 +169,16 @@ def test_public_names_are_sorted_and_there() -> None:
     for name in set(corpusfmt.__all__) - {"__version__"}:
         assert getattr(corpusfmt, name).__module__.startswith("corpusfmt.")
         assert getattr(corpusfmt, name).__doc__
+
+
+def test_help_shows_public_names_only() -> None:
+    whole = pydoc.plain(pydoc.render_doc(corpusfmt))
+    shown = set(re.findall(r"^    (?:class )?([A-Za-z]\w*)\(", whole, re.MULTILINE))
+    assert shown == set(corpusfmt.__all__) - {"__version__"}
+    for name in set(corpusfmt.__all__) - {"__version__"}:
+        page = pydoc.plain(pydoc.render_doc(getattr(corpusfmt, name)))
+        assert not re.findall(r" at 0x|\bpart\b: |\b(?:worded|names_options)\b", page), name
+    assert "part" not in inspect.signature(corpusfmt.stats).parameters
 
 
 def test_errors_that_are_documented_are_public() -> None:

@@ -4,6 +4,8 @@
 >>> report = corpusfmt.validate("oscar/")
 >>> report.verdict
 <Verdict.VALID: 'valid'>
+
+The classes and functions below are public. The modules of the package are internal.
 """
 
 # Import nothing here: under `python -m corpusfmt` the working folder is still first on `sys.path`.

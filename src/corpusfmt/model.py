@@ -7,10 +7,11 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct, field, structs
 
@@ -31,6 +32,15 @@ def _argument(option: re.Match[str]) -> str:
     return command or f"`{_ARGUMENTS.get(name, name).replace('-', '_')}{'' if quoted else '`'}"
 
 
+#: Whether messages name the options of the command line; otherwise they name the arguments of Python.
+names_options: ContextVar[bool] = ContextVar("names_options", default=False)
+
+
+def worded(message: str) -> str:
+    """Return a message that was written for the command line, for those whom it reaches; commands stay as they are."""
+    return message if names_options.get() else _OPTION.sub(_argument, message)
+
+
 class CorpusfmtError(Exception):
     """Base of the errors that a caller can act on. Bad data is a `Finding` instead.
 
@@ -40,20 +50,12 @@ class CorpusfmtError(Exception):
     └── Incomplete       the run could not finish: I/O failure, dead workers (exit status 3)
     """
 
-    #: Whether messages name the options of the command line; otherwise they name the arguments of Python.
-    names_options: ClassVar[bool] = False
-
-    @classmethod
-    def worded(cls, message: str) -> str:
-        """Return a message that was written for the command line, for those whom it reaches; commands stay as they are."""
-        return message if cls.names_options else _OPTION.sub(_argument, message)
-
 
 class UsageError(CorpusfmtError):
     """Wrong usage; the message says what to do instead."""
 
     def __str__(self) -> str:
-        return self.worded(super().__str__())
+        return worded(super().__str__())
 
 
 class BadInput(CorpusfmtError):
@@ -64,7 +66,7 @@ class BadInput(CorpusfmtError):
         self.finding = finding
 
     def __str__(self) -> str:
-        return self.worded(f"{self.finding.location}: {self.finding.code} {self.finding.message}")
+        return worded(f"{self.finding.location}: {self.finding.code} {self.finding.message}")
 
 
 class Incomplete(CorpusfmtError):
@@ -75,7 +77,7 @@ class Incomplete(CorpusfmtError):
         self.details = details
 
     def __str__(self) -> str:
-        return self.worded("\n".join((str(self.args[0]), *self.details)))
+        return worded("\n".join((str(self.args[0]), *self.details)))
 
 
 def refuse_full_disk(error: object) -> None:

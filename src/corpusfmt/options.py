@@ -47,6 +47,9 @@ class Option(Struct, frozen=True):
     completion: str = ""
     panel: str | None = None
 
+    def __repr__(self) -> str:
+        return f"Option({self.help!r})"
+
 
 class Named(Struct, frozen=True):
     """A field that is an option: its type, its default and what the command line says of it."""

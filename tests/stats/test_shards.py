@@ -28,7 +28,7 @@ def parts_of(corpus: Path, folder: Path, count: int) -> list[str]:
     for number, name in enumerate(names, 1):
         with Path(name).open("wb") as file:
             part = PartWriter(file, Share(number, count), run.kind_of_parts())
-            run.stats(corpus, count=OPTIONAL, part=part)
+            run.statistics_of(run.Asked(str(corpus), "auto", list(OPTIONAL), None, follow_links=False), part=part)
             part.end()
     return names
 

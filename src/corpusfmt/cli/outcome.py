@@ -33,7 +33,6 @@ from corpusfmt.io.paths import noting_outputs
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
-    CorpusfmtError,
     Finding,
     Incomplete,
     Location,
@@ -42,6 +41,7 @@ from corpusfmt.model import (
     UsageError,
     Verdict,
     full_disk,
+    names_options,
 )
 from corpusfmt.options import FailOn
 from corpusfmt.report.text import stated
@@ -118,7 +118,7 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
 
     @functools.wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
-        CorpusfmtError.names_options = True
+        names_options.set(True)
         try:
             with _ended_by_sigterm(), noting_outputs():
                 return command(*args, **kwargs)

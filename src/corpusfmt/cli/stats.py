@@ -81,7 +81,7 @@ def command(
     from corpusfmt.cli.outcome import check_destinations, write_outputs
     from corpusfmt.options import names
     from corpusfmt.statistics.render import renderer
-    from corpusfmt.statistics.run import OPTIONAL, stats
+    from corpusfmt.statistics.run import OPTIONAL, Asked, statistics_of
 
     share = _share_of(shard, engine, merge or card is not None)
     if share is None:
@@ -96,22 +96,17 @@ def command(
                 raise UsageError(f"--merge joins what was counted: pass --{name.replace('_', '-')} with --shard")
         found = joined(parts_at(corpus, kind_of_parts()), domains)
     else:
-        asked = {"all": list(OPTIONAL), "none": []}.get(count)
+        counted = {"all": list(OPTIONAL), "none": list[str]()}.get(count, list(names([count])))
         with shown_progress("counting") as show, _part(share, report, domains) as part:
-            found = stats(
-                _only(corpus),
-                format=format_name,
-                count=names([count]) if asked is None else asked,
-                domains=domains,
-                tokenizer=tokenizer,
-                record_set=record_set,
+            found = statistics_of(
+                Asked(_only(corpus), format_name, counted, record_set, follow_links, fields),
+                domains,
+                tokenizer,
                 jobs=jobs,
                 engine=engine,
-                follow_links=follow_links,
                 limits=limits_of(bounds),
                 progress=show,
                 part=part,
-                **fields,
             )
     if share is not None:
         _end_share(share, found)

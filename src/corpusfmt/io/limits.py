@@ -20,7 +20,7 @@ from typing import Annotated, Any, Self, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity
+from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity, worded
 from corpusfmt.options import BOUNDS, Option, ratio, seconds, size
 from corpusfmt.rules import between_findings
 
@@ -44,7 +44,7 @@ processor_time: Callable[[], float] = getattr(time, "thread_time", time.process_
 _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 
 
-class Limits(Struct, frozen=True):
+class Limits(Struct, frozen=True, repr_omit_defaults=True):
     """The limits of a run; None means no limit.
 
     `max_expansion` is the ratio of uncompressed to compressed bytes of a file (of an archive as a whole),
@@ -121,7 +121,7 @@ class LimitReached(Incomplete):
         self.path = path
 
     def __str__(self) -> str:
-        return self.worded(f"{self.path or '.'}: GEN003 {self.reason}")
+        return worded(f"{self.path or '.'}: GEN003 {self.reason}")
 
     @property
     def finding(self) -> Finding:

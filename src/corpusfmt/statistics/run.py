@@ -6,10 +6,10 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from msgspec import Struct, convert, to_builtins
-from msgspec.structs import asdict
+from msgspec.structs import replace
 
 from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, unread_files
 from corpusfmt.conversion.options import Losses
@@ -87,7 +87,6 @@ def stats(
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
-    part: Whole = WHOLE,
     **fields: Unpack[FieldNames],
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
@@ -101,48 +100,71 @@ def stats(
     Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
     `Incomplete` (or its subclass `LimitReached`) if the run did not finish.
     """
-    for name in count:
+    named = {name: value if value is None else str(value) for name, value in fields.items()}
+    asked = Asked(str(path), format, list(count), record_set, follow_links, named)
+    return statistics_of(asked, domains, tokenizer, jobs=jobs, engine=engine, limits=limits, progress=progress)
+
+
+@noting_outputs()
+def statistics_of(
+    asked: Asked,
+    domains: str | Path | None = None,
+    tokenizer: str | Path | None = None,
+    *,
+    jobs: int | None = 1,
+    engine: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    progress: Callable[[Progress], None] | None = None,
+    part: Whole = WHOLE,
+) -> Statistics:
+    """Count like `stats`, as a whole or as a part of a run."""
+    for name in asked.count:
         if name not in OPTIONAL:
             raise UsageError(unknown("statistic", name, OPTIONAL))
     listed = None if domains is None else output_at(domains, "the domains")
     part.next_input()
     known = convert(part.planned.get("tokenizer"), TokenizerFile | None)
-    asked = {*count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
+    wanted = {*asked.count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
-    reading = ReadOptions(record_set=record_set, **fields)
-    named = {name: getattr(reading, name) for name in fields}
+    reading = ReadOptions(record_set=asked.record_set, **cast("FieldNames", asked.fields))
+    named = {name: getattr(reading, name) for name in asked.fields}
     with limited(limits) as planned:
         corpus = corpus_at(
-            placed(engine, path), format, reading, to="count", stops=False, or_else="", follow_links=follow_links
+            placed(engine, asked.path),
+            asked.format,
+            reading,
+            to="count",
+            stops=False,
+            or_else="",
+            follow_links=asked.follow_links,
         )
     refuse_fields(corpus.format, reading)
-    if revision_of(corpus.entry.url):
-        path = corpus.entry.url  # with the commit
+    path = corpus.entry.url if revision_of(corpus.entry.url) else asked.path  # with the commit
     jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else known
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        part.ask(Asked(str(path), format, sorted(set(count)), record_set, follow_links, named))
-        tasks = list(_tasks(corpus, scratch, frozenset(asked)))
-        none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in asked})
-        about = (corpus.format.name, corpus.plan.version, asked, used)
+        part.ask(replace(asked, path=path, count=sorted(set(asked.count)), fields=named))
+        tasks = list(_tasks(corpus, scratch, frozenset(wanted)))
+        none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in wanted})
+        about = (corpus.format.name, corpus.plan.version, wanted, used)
         work, meter = Work([task.shards for task in tasks], scratch, about), Meter(limits, planned.read)
         here = [tasks[position] for position in part.positions(work.sizes)]
         results = _counted(here, workers, meter, progress, scratch)
         counted = Counted(none)
         for _, each in part.results(work, results, meter):
             counted.merge(each)
-        found = _statistics(corpus, printable(str(path)), counted, asked)
+        found = _statistics(corpus, printable(path), counted, wanted)
         found.tokenizer = used
         part.keep(scratch, meter.read)
         if not part.judges:
             return found
         with limited(limits.of_own_files):
-            if "domains" in asked:
+            if "domains" in wanted:
                 found.domains = domains_in(scratch / DOMAINS, found.total.documents, listed)
-            if "repeats" in asked:
+            if "repeats" in wanted:
                 found.repeated_documents = _repeats_in(scratch / DOCUMENTS, found.total.documents)
                 found.repeated_lines = _repeats_in(scratch / LINES, counted.compared_lines, tasks, _MOST_REPEATED)
     return found
@@ -154,9 +176,8 @@ def joined(
     """Return the statistics of a run from all its parts, which are those of one process."""
     from corpusfmt.engine.parts import refuse_masked  # noqa: PLC0415 - ordinary runs need none
 
-    asked = asdict(parts.asked)
-    refuse_masked(asked["path"])
-    return stats(**asked.pop("fields"), **asked, domains=domains, progress=progress, part=parts)
+    refuse_masked(parts.asked.path)
+    return statistics_of(parts.asked, domains, progress=progress, part=parts)
 
 
 def kind_of_parts() -> Kind[Counted]:
