@@ -176,19 +176,14 @@ def seconds(value: float) -> float:
     return value
 
 
-_MOST_DIGITS = 20
-
-
-def sample_size(text: str) -> float:
-    """Return a number of documents from `1000`, or a share from `1%` or `0.01`, as `validate` takes them."""
-    if text.isascii() and text.isdecimal() and len(text) < _MOST_DIGITS and int(text):
-        return int(text)
+def share(text: str) -> float:
+    """Return a share from `1%` or `0.01`."""
     try:
         value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     except ValueError:
         value = 0.0
     if not 0 < value <= 1:
-        raise UsageError(f"--sample is {clipped(text)!r}, expected a number of documents, or a share like 1% or 0.01")
+        raise UsageError(f"--sample is {clipped(text)!r}, expected a share like 1% or 0.01")
     return value
 
 

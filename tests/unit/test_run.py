@@ -203,11 +203,6 @@ def test_after_an_exception_nothing_more_is_begun(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"0", "1"}
 
 
-def test_tasks_may_come_later() -> None:
-    asked = iter([1, None, 2, None, None, 3])
-    assert list(run_tasks(double, asked, executor_factory("processes", 2), window=4)) == [2, 4, 6]
-
-
 FORKING = """
 import os, sys, threading, time
 from corpusfmt.engine.executors import executor_factory
@@ -390,15 +385,6 @@ def test_a_stage_without_all_its_results_is_incomplete(tmp_path: Path) -> None:
     tasks = [StageTask(str(number), (1, number), "") for number in range(2)]
     with pytest.raises(Incomplete, match="resume"):
         stages(tmp_path, "processes").run("die", die_on, tasks, int, [1, 1])
-
-
-def test_of_small_tasks_that_are_sent_together_the_one_that_kills_its_worker_is_told(tmp_path: Path) -> None:
-    number = 70
-    tasks = [StageTask(str(each), (number - 1, each), "", size=1) for each in range(number)]
-    steps = stages(tmp_path, "processes")
-    with pytest.raises(Incomplete, match="died at every attempt"):
-        steps.run("die", die_on, tasks, int, [1] * number)
-    assert {path.stem for path in steps.files("die")} == set(map(str, range(number - 1)))
 
 
 def test_a_destination_belongs_to_one_run(tmp_path: Path) -> None:

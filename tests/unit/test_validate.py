@@ -234,7 +234,7 @@ def test_a_sample_has_at_least_one_shard(share: float, seen: int, tmp_path: Path
 def test_a_sample_of_nothing_is_refused(share: float, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as raised:
         corpusfmt.validate(documents(tmp_path, "a"), sample=share)
-    assert str(raised.value) == f"sample is {share:g}, expected from 1 to 100,000 documents, or a share like 0.01"
+    assert str(raised.value) == f"sample is {share:g}, expected a share above 0 and at most 1, like 0.01"
 
 
 def test_formats_are_asked_in_the_order_in_which_they_are_likely(

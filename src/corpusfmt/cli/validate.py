@@ -66,7 +66,7 @@ def command(
         check_outputs(output_format, report)
     known = load_baseline(values["baseline"]) if "baseline" in values else Baseline()
     if "seed" in given and "sample" not in given:
-        raise UsageError("--seed chooses a sample: add --sample, like 1000 or 1%, or remove it")
+        raise UsageError("--seed chooses a sample: add --sample, like 1%, or remove it")
     data = values.get("data") or bool(maps)
     asked = made(
         Asked,
@@ -173,10 +173,6 @@ def _write_part(asked: Asked, share: Share, reports: Sequence[str], keeps: Keeps
     kind, _, path = reports[0].partition("=") if len(reports) == 1 else ("", "", "")
     if kind != _PART or path in {"", "-"}:
         raise UsageError("--shard writes a part of a report, and nothing else: add --report part=FILE alone")
-    if isinstance(asked.sample, int):
-        raise UsageError(
-            "--sample N is for one process, and --shard I/N does a share of the work: name a share, like 1%"
-        )
     with publish(output_at(path, "--report")) as file:
         part = PartWriter(file, share, CHECKS)
         part.ask(asked)
@@ -197,6 +193,4 @@ def _say_sample(report: Report) -> None:
         coverage, shards = report.coverage, found["shards"]
         more = f" and {coverage.shards_seen - _MOST_NAMED:,} more" if coverage.shards_seen > _MOST_NAMED else ""
         seen = f"{coverage.shards_seen:,} of {plural(coverage.shards_total, 'shard')}"
-        if "documents" in found:
-            seen = f"{plural(coverage.documents, 'document')} in {seen}"
         summarise(f"Sample of {seen} (--seed {found['seed']}): {', '.join(shards[:_MOST_NAMED])}{more}")

@@ -185,7 +185,7 @@ def _about(
         licence_on_the_hub(said),
         said.get("inLanguage", ()),
     )
-    return {CARD: [card_of(release, card)], DESCRIPTION: pretty(description)}
+    return {CARD: [card_of(release, card)], DESCRIPTION: [pretty(description)]}
 
 
 def coverage_of(plan: Plan) -> Coverage:

@@ -146,9 +146,8 @@ def directly(job: Job, groups: Sequence[tuple[Group, tuple[str, ...]]]) -> Resul
             workplace.state,
             workplace.run,
         )
-        size = sum(shard.size for shard in group.shards)
-        tasks.append(StageTask(argument.name, argument, job.fingerprint(group.shards), size))
-        weights.append(size)
+        tasks.append(StageTask(argument.name, argument, job.fingerprint(group.shards)))
+        weights.append(sum(shard.size for shard in group.shards))
     if writer.key is not None:
         return _unrepeated(job, tasks, weights)
     converted = job.converted(tasks, weights)
@@ -251,8 +250,8 @@ def _identified(
     for index, rows in batch.rows_by_shard():
         task = tasks[positions[index]]
         fingerprint = digest(task.fingerprint, rows.tobytes())
-        asked.append(StageTask(task.id, IdentifyTask(task.argument, rows), fingerprint, task.size))
-        weights.append(task.size)
+        asked.append(StageTask(task.id, IdentifyTask(task.argument, rows), fingerprint))
+        weights.append(sum(shard.size for shard in task.argument.shards))
     results = job.stages.run("identify", identify, asked, Identified, weights)
     for each, result in zip(asked, results, strict=True):
         yield tasks[positions[each.argument.task.index]], each.argument.rows, result

@@ -51,11 +51,6 @@ class Watch:
         self._note_after = _FIRST_NOTE_SECONDS
 
     @property
-    def seconds(self) -> float:
-        """The longest wait between two looks."""
-        return _LOOK_SECONDS
-
-    @property
     def cores(self) -> int:
         """The processors of a cluster, 0 for other executors."""
         now = time.monotonic()
@@ -113,9 +108,6 @@ _DEATHS = (BrokenExecutor, MemoryError)
 # Most results per worker that wait to be taken in order; then no more tasks start.
 RESULTS_WAITING_A_WORKER = 4
 
-# Seconds between requests for more tasks while no task ends.
-_NAP_SECONDS = 0.1
-
 # Seconds after the timeout at which a task that has not stopped by itself is killed.
 _GRACE_SECONDS = 2.0
 
@@ -158,7 +150,7 @@ class _Flight(Generic[T, R]):
     def __init__(
         self,
         function: Callable[[T], R],
-        source: Iterator[T | None],
+        source: Iterator[T],
         executor: Executor,
         open_executor: Callable[[], Executor],
         meter: Meter,
@@ -186,12 +178,10 @@ class _Flight(Generic[T, R]):
         self.done: dict[int, R | Died | Late] = {}
         self.deaths: Counter[int] = Counter()
         self.exhausted = False
-        self.starved = False
         self.broken = False
 
     def launch(self, window: int) -> None:
         """Submit tasks up to the window; a broken pool leaves the rest waiting."""
-        self.starved = False
         window = max(window, self.watch.cores * RESULTS_WAITING_A_WORKER)
         while len(self.flying) + len(self.done) < window and (index := self._next()) is not None:
             try:
@@ -235,9 +225,6 @@ class _Flight(Generic[T, R]):
             return None
         if not self._goes_on():
             return None
-        if task is None:
-            self.starved = True
-            return None
         self.tasks[self.taken] = task
         self.taken += 1
         return self.taken - 1
@@ -253,13 +240,11 @@ class _Flight(Generic[T, R]):
         return self.reached is None
 
     def land(self) -> list[int]:
-        """Wait for tasks to end, but only briefly if more tasks may arrive; return the indexes of ended tasks."""
+        """Wait for tasks to end; return the indexes of ended tasks."""
         if self.flying:
             wait(self.flying, timeout=self._patience(), return_when=FIRST_COMPLETED)
             if self.gauge is not None:
                 self.gauge.look(self.flying.values())
-        elif self.starved:
-            time.sleep(_NAP_SECONDS)
         landed: list[int] = []
         broken, self.broken = self.broken, False
         if self.watch.is_lost(self.flying):
@@ -286,16 +271,13 @@ class _Flight(Generic[T, R]):
             self._end()
         return landed
 
-    def _patience(self) -> float | None:
+    def _patience(self) -> float:
         """Return the seconds to wait for a task to end."""
-        if self.starved:
-            return _NAP_SECONDS
-        patience = self.watch.seconds if self.gauge is None else _GAUGE_SECONDS
-        ends = self.limits.ends
-        if ends is None:
+        patience = _LOOK_SECONDS if self.gauge is None else _GAUGE_SECONDS
+        if self.limits.ends is None:
             return patience
-        left = max(0.0, ends + _GRACE_SECONDS - time.time()) + _NAP_SECONDS
-        return left if patience is None else min(left, patience)
+        # A little later, so that the time is over then.
+        return min(patience, max(0.0, self.limits.ends + _GRACE_SECONDS - time.time()) + 0.1)
 
     def _taken(self, future: Future[_Measured[R]]) -> R:
         measured = future.result()
@@ -369,7 +351,7 @@ def each_ended(
 
 def run_tasks(
     function: Callable[[T], R],
-    tasks: Iterable[T | None],
+    tasks: Iterable[T],
     open_executor: Callable[[], Executor],
     *,
     window: int,
@@ -382,7 +364,7 @@ def run_tasks(
 ) -> Generator[R | Died | Late]:
     """Yield `function(task)` for every task, in task order; at most `window` results wait to be taken.
 
-    Tasks are taken one by one as there is room; None means that the next one has not arrived yet. `finished` is called
+    Tasks are taken one by one as there is room. `finished` is called
     with the index and result of each task as it ends, in any order. `close` is called with the executor at the end. The
     first exception in task order is raised here, once all earlier tasks have ended.
 
@@ -394,7 +376,7 @@ def run_tasks(
     executor = open_executor()
     meter = meter or Meter(limits)
     if type(executor) is SerialExecutor:
-        for index, task in enumerate(task for task in tasks if task is not None):
+        for index, task in enumerate(tasks):
             meter.limits.check(meter.total)
             tell = None if gauge is None else partial(_moved, gauge, index)
             outcome: R | Died

@@ -16,7 +16,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Json
-from corpusfmt.options import BOUNDS, FailOn, File, Option, Rows, maps_of, names, sample_size
+from corpusfmt.options import BOUNDS, FailOn, File, Option, Rows, maps_of, names, share
 from corpusfmt.report.saved import Baseline, Code
 from corpusfmt.rules import Override
 
@@ -98,9 +98,9 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
     sample: Annotated[
         float | None,
         Option(
-            "Check only so many documents, or a share of the shards, like 1%, and say which.",
-            metavar="N|SHARE",
-            parse=sample_size,
+            "Check only a share of the shards, like 1%, and say which.",
+            metavar="SHARE",
+            parse=share,
         ),
     ] = None
     seed: Annotated[int, Option("Choose the --sample by S.", metavar="S", least=0)] = SEED

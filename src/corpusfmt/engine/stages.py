@@ -7,7 +7,6 @@ marker has another fingerprint, or whose files are gone, runs again.
 from __future__ import annotations
 
 import os
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,8 +30,6 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 _MARKED = ".json"
-# Tasks that are sent together: their bytes, their number, and how much a worker gets before there are more of them.
-_BYTES_TOGETHER, _MOST_TOGETHER, _SENT_BEFORE_MORE = 100_000, 16, 16
 
 
 class _Marker(Struct):
@@ -57,15 +54,11 @@ def _checksum(fingerprint: str, result: bytes) -> str:
 
 
 class StageTask(Struct, Generic[T], frozen=True):
-    """One task of a stage; its id is stable (made from names, never from positions) and a valid file name.
-
-    `size` is the number of bytes that it reads, 0 if unknown: small tasks are sent to workers together.
-    """
+    """One task of a stage; its id is stable (made from names, never from positions) and a valid file name."""
 
     id: str
     argument: T
     fingerprint: str
-    size: int = 0
 
 
 class Stages(Struct, frozen=True):
@@ -165,7 +158,8 @@ class Stages(Struct, frozen=True):
         self.workers.call()
         self._log("stage-start", {"stage": name})
         self._show(name, Progress(0, 0, 0, 0))
-        running = _Running[T]()
+        running: dict[int, StageTask[T]] = {}
+        started = 0
         counts = {"tasks": 0, "resumed": 0, "died": 0}
 
         def finished(task: StageTask[T], result: R | Died, resumed: bool) -> None:
@@ -177,34 +171,33 @@ class Stages(Struct, frozen=True):
             self._log("task-end", {"stage": name, "task": task.id, "resumed": resumed} | facts)
             self._show(name, progress)
 
-        def unfinished(tasks: Iterable[StageTask[T]]) -> Iterator[StageTask[T]]:
+        def unfinished() -> Iterator[StageTask[T]]:
+            nonlocal started
             for task in tasks:
                 marker = _decoded(folder / _marker_name(task), kind)
                 is_current = marker and marker[0] == task.fingerprint
                 if marker and is_current and (reusable is None or reusable(task.argument, marker[1])):
                     finished(task, marker[1], resumed=True)
                 else:
+                    running[started] = task
+                    started += 1
                     yield task
-
-        def landed(index: int, results: list[R] | Died) -> None:
-            for task, result in running.ended(index, results):
-                finished(task, result, resumed=False)
 
         results = run_tasks(
             partial(_run_and_mark, folder, self.stored, function),
-            running.noted(_together(unfinished(tasks), self.workers.jobs)),
+            unfinished(),
             self.workers.take,
             window=self.workers.jobs * RESULTS_WAITING_A_WORKER,
-            finished=landed,
+            finished=lambda index, result: finished(running.pop(index), result, resumed=False),
             close=self.workers.release,
             meter=Meter(self.limits, self.spent),
             shared=self.folder,
         )
         for index, result in enumerate(results):
             if isinstance(result, Late):
-                raise self.limits.late(running.sent[index][0].id)
+                raise self.limits.late(running[index].id)
         self._log("stage-end", {"stage": name} | counts)
-        return running.started
+        return started
 
     def fetch(self, name: str, task_ids: Iterable[str]) -> None:
         """Let the results of tasks that have ended be here, if this process keeps its state elsewhere."""
@@ -273,68 +266,15 @@ def _files_in(folder: Path) -> Iterator[Path]:
             yield from (folder / each.name for each in found)
 
 
-def _together(tasks: Iterable[StageTask[T]], jobs: int) -> Iterator[tuple[StageTask[T], ...]]:
-    """Yield large tasks alone, and small ones together, few at first: others may be large, or none may follow."""
-    some: list[StageTask[T]] = []
-    size = sent = 0
-    for task in tasks:
-        is_full = len(some) > min(sent // (jobs * _SENT_BEFORE_MORE), _MOST_TOGETHER - 1)
-        if some and (not task.size or size + task.size > _BYTES_TOGETHER or is_full):
-            yield tuple(some)
-            some, size, sent = [], 0, sent + 1
-        some.append(task)
-        size += task.size or _BYTES_TOGETHER
-    if some:
-        yield tuple(some)
-
-
-def _run_and_mark(
-    folder: Path, stored: StoredState | None, function: Callable[[T], R], tasks: tuple[StageTask[T], ...]
-) -> list[R]:
-    results = []
-    for task in tasks:
-        # The old marker is wrong as soon as the task replaces files.
-        marker = folder / _marker_name(task)
-        marker.unlink(missing_ok=True)
-        result = function(task.argument)
-        publish_bytes(marker, msgspec.json.encode(_Marker.of(task.fingerprint, result)), sync="none")
-        if stored:
-            stored.put(folder.name, task.id)
-        results.append(result)
-    return results
-
-
-class _Running(Generic[T]):
-    """The tasks of a stage that were sent together and have not ended, by index, and the number of those that were sent."""
-
-    def __init__(self) -> None:
-        self.sent: dict[int, tuple[StageTask[T], ...]] = {}
-        #: Tasks to send one by one, because a worker died of one of those that were sent together.
-        self.again: deque[StageTask[T]] = deque()
-        self.started = 0
-        self._number = 0
-
-    def noted(self, batches: Iterable[tuple[StageTask[T], ...]]) -> Iterator[tuple[StageTask[T], ...] | None]:
-        for batch in batches:
-            self.started += len(batch)
-            yield self._note(batch)
-        while self.again or any(len(batch) > 1 for batch in self.sent.values()):
-            yield self._note((self.again.popleft(),)) if self.again else None
-
-    def ended(self, index: int, results: list[R] | Died) -> Sequence[tuple[StageTask[T], R | Died]]:
-        """Return the tasks that have ended, with their results."""
-        sent = self.sent.pop(index)
-        if not isinstance(results, Died):
-            return list(zip(sent, results, strict=True))
-        if len(sent) == 1:
-            return [(sent[0], results)]
-        self.again.extend(sent)
-        return []
-
-    def _note(self, batch: tuple[StageTask[T], ...]) -> tuple[StageTask[T], ...]:
-        self.sent[self._number] = batch
-        self._number += 1
-        return batch
+def _run_and_mark(folder: Path, stored: StoredState | None, function: Callable[[T], R], task: StageTask[T]) -> R:
+    # The old marker is wrong as soon as the task replaces files.
+    marker = folder / _marker_name(task)
+    marker.unlink(missing_ok=True)
+    result = function(task.argument)
+    publish_bytes(marker, msgspec.json.encode(_Marker.of(task.fingerprint, result)), sync="none")
+    if stored:
+        stored.put(folder.name, task.id)
+    return result
 
 
 def _fingerprint_in(path: Path) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 from array import array
 from collections import Counter
@@ -66,75 +67,19 @@ from corpusfmt.wording import plural, unknown
 if TYPE_CHECKING:
     from corpusfmt.engine.cache import Cache
     from corpusfmt.engine.release import CheckedRelease
-import math
-import random
-
-from corpusfmt.io.lines import Draw
-
-#: Most documents of a sample, whose places are in memory.
-MOST_DOCUMENTS = 100_000
-# Reading a shard to draw fewer of its documents would take too long for them.
-_DOCUMENTS_OF_A_SHARD = 100
-# Small shards may have fewer; most documents take less than this, compressed.
-_BYTES_OF_A_DOCUMENT = 10_000
-
-
-class Sample(Struct, frozen=True):
-    """The shards to check: of each in `counts`, by its index, a number of documents; of others all, until there are `most`."""
-
-    shards: Sequence[Shard]
-    seed: int
-    counts: Mapping[int, int] = {}
-    most: float = math.inf
-
-    def is_part(self, checked: int, total: int) -> bool:
-        """Return whether so many checked shards, of all that there are, are less than the corpus."""
-        return bool(self.counts) or len(self.shards) < total or (self.most < math.inf and checked < total)
-
-    def options(self, shard: Shard, options: CheckOptions) -> CheckOptions:
-        """Return the options for a shard."""
-        count = self.counts.get(shard.index)
-        return options if count is None else replace(options, drawn=Draw(count, f"{self.seed}:{shard.name}"))
-
-
-def sample_of(fmt: Format, shards: Sequence[Shard], wanted: float | None, seed: int) -> Sample:
-    """Return what to check: everything, a share, or, if it is an integer, a number of documents. Raises `UsageError`."""
-    if wanted is not None and not 0 < wanted <= (MOST_DOCUMENTS if isinstance(wanted, int) else 1):
-        raise UsageError(f"sample is {wanted:g}, expected from 1 to {MOST_DOCUMENTS:,} documents, or a share like 0.01")
-    if wanted is None or not shards:
-        return Sample(shards, seed)
-    if isinstance(wanted, int):
-        return _of_documents(fmt, shards, wanted, seed)
-    return Sample(_chosen(shards, max(1, round(len(shards) * wanted)), seed), seed)
-
-
-def _chosen(shards: Sequence[Shard], count: int, seed: int) -> list[Shard]:
-    chosen = set(random.Random(seed).sample(range(len(shards)), count))
-    return [shard for number, shard in enumerate(shards) if number in chosen]
-
-
-def _of_documents(fmt: Format, shards: Sequence[Shard], wanted: int, seed: int) -> Sample:
-    role = fmt.documents_role
-    if not role:
-        return Sample(random.Random(seed).sample(shards, len(shards)), seed, most=wanted)
-    with_documents = [replace(shard, files={role: shard.files[role]}) for shard in shards if role in shard.files]
-    few, size, chosen = math.ceil(wanted / _DOCUMENTS_OF_A_SHARD), wanted * _BYTES_OF_A_DOCUMENT, list[Shard]()
-    for shard in random.Random(seed).sample(with_documents, len(with_documents)):
-        if len(chosen) >= few and size <= 0:
-            break
-        chosen.append(shard)
-        size -= shard.size
-    chosen.sort(key=lambda shard: shard.index)
-    # In proportion to their sizes, so that each document of the chosen shards has about the same chance.
-    total, before, counts = sum(shard.size for shard in chosen) or 1, 0, {}
-    for shard in chosen:
-        counts[shard.index] = (before + shard.size) * wanted // total - before * wanted // total
-        before += shard.size
-    return Sample([shard for shard in chosen if counts[shard.index]], seed, counts)
-
 
 # Most shards of a sample that a report lists.
 _MOST_LISTED = 10_000
+
+
+def sample_of(shards: Sequence[Shard], share: float | None, seed: int) -> Sequence[Shard]:
+    """Return the shards to check: all, or a share, at least one, chosen by the seed. Raises `UsageError`."""
+    if share is None:
+        return shards
+    if not 0 < share <= 1:
+        raise UsageError(f"sample is {share:g}, expected a share above 0 and at most 1, like 0.01")
+    chosen = random.Random(seed).sample(range(len(shards)), min(max(1, round(len(shards) * share)), len(shards)))
+    return [shards[number] for number in sorted(chosen)]
 
 
 def grading(asked: Judging | Validation) -> Grading:
@@ -169,8 +114,7 @@ def validate(path: str | Path, asked: Validation) -> Report:
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
     or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `text_field` and the
     like name fields of rows, as for `convert`. With `jobs` None the input decides the number of workers. `sample` is the
-    share of shards to check, up to 1.0, or, if it is an integer, the number of documents, chosen by `seed`; the report says
-    so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps`
+    share of shards to check, up to 1.0, chosen by `seed`; the report says so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps`
     names local copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
     one of `limits` is incomplete.
@@ -207,12 +151,11 @@ def validated(
     return report
 
 
-def note_sample(report: Report, wanted: float | None, seed: int) -> None:
+def note_sample(report: Report, share: float | None, seed: int) -> None:
     """Add to a report which shards were checked, each by its first file, if they are a sample."""
     if report.coverage.sampled:
         listed = [each.paths[0] for each in report.shards[:_MOST_LISTED] if each.paths]
-        drawn = {"documents": wanted} if isinstance(wanted, int) else {"share": wanted}
-        report.results["sample"] = {**drawn, "seed": seed, "shards": listed}
+        report.results["sample"] = {"share": share, "seed": seed, "shards": listed}
 
 
 def examine(
@@ -257,8 +200,7 @@ def examine(
 
             with within_limits(manifest_judge, "."), within(meter):
                 release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
-        chosen = sample_of(fmt, plan.shards, asked.sample, asked.seed)
-        shards, coverage = chosen.shards, plan.coverage
+        shards, coverage = sample_of(plan.shards, asked.sample, asked.seed), plan.coverage
         coverage.shards_total = len(plan.shards)
         is_stopped = _stops(run, plan.tally, manifest_judge.tally)
         work = Work(shards, scratch, (fmt, plan.version, options))
@@ -272,13 +214,11 @@ def examine(
             require_datasets()  # rather than after the shards
         # A baseline may be large: a worker gets only the part about its shard.
         alone = replace(options, grading=replace(options.grading, known={}, stops=asked.fail_fast))
-        kept = None
-        if cache is not None and not chosen.counts:
-            kept = cache.for_run(fmt, here, alone, asked.engine)
+        kept = None if cache is None else cache.for_run(fmt, here, alone, asked.engine)
         hashing = release is not None and release.needs_digests
         with ShardProgress(asked.progress, sizes) as shown:
             outcomes = run_tasks(
-                partial(_check_task, fmt.name, alone, hashing, kept, replace(chosen, shards=())),
+                partial(_check_task, fmt.name, alone, hashing, kept),
                 [(here[0], known.occurrences)] if len(shards) == len(here) == 1 else _divided(known.occurrences, here),
                 open_executor,
                 window=workers * RESULTS_WAITING_A_WORKER,
@@ -307,7 +247,7 @@ def examine(
                         facts.append(result.facts)
                     if release is not None:
                         release.take(shard, result)
-                    if _stops(run, plan.tally) or coverage.documents >= chosen.most:
+                    if _stops(run, plan.tally):
                         break
             except LimitReached as limit:
                 judge = fmt.judge(options, plan.version, ".")
@@ -319,13 +259,13 @@ def examine(
             if kept is not None:
                 kept.trim()
             is_stopped = is_stopped or _stops(run, plan.tally)
-            coverage.sampled = chosen.is_part(len(checked), len(plan.shards))
-            if part.judges and not is_stopped and not chosen.counts:
+            coverage.sampled = len(shards) < len(plan.shards)
+            if part.judges and not is_stopped:
                 shown.compared(0)
                 _judge_whole(
                     run, entry, plan, facts, shown, sealed=release is not None and release.manifest is not None
                 )
-            if is_whole and not is_stopped and not chosen.counts:
+            if is_whole and not is_stopped:
                 if part.judges and release is not None and fmt.descriptions is None:
                     _check_description(run, release.found.files, plan)
                 if part.judges:
@@ -334,8 +274,6 @@ def examine(
             part.keep(scratch, meter.read - before)
         if is_stopped:
             coverage.gap(".", _left(coverage, len(shards)), STOPPED)
-        elif chosen.counts:
-            coverage.gap(".", "other documents, files next to documents, and the corpus as a whole", "--sample")
         plan.tally.merge(manifest_judge.tally)
         coverage.add(manifest_judge.coverage)
         report = Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
@@ -564,11 +502,10 @@ def _check_task(
     options: CheckOptions,
     hashing: bool,
     kept: Cache | None,
-    sample: Sample,
     task: tuple[Shard, Known],
 ) -> ShardResult:
     shard, known = task
-    options = sample.options(shard, replace(options, grading=replace(options.grading, known=known)))
+    options = replace(options, grading=replace(options.grading, known=known))
     began = time.monotonic()
     if kept is None:
         result = check_shard(format_name, options, shard, hashing=hashing)

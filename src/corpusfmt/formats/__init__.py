@@ -24,7 +24,7 @@ from corpusfmt.formats.recordsets import OpenRecords
 from corpusfmt.formats.sniff import DESCRIPTIONS, unrecognised
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.lines import MAX_LINE_BYTES, Draw
+from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry, printable, walk
 from corpusfmt.model import (
     INCOMPLETE_CODES,
@@ -92,8 +92,6 @@ class CheckOptions(Struct, frozen=True):
     max_line_bytes: int = MAX_LINE_BYTES
     max_per_rule: int = 10
     scratch: Path | None = None
-    #: The rows to check, if not all are.
-    drawn: Draw | None = None
     reading: ReadOptions = ReadOptions()
     #: Whether texts of documents may be an `EncodedText`: nothing is done with them but to write them as JSON.
     encoded_texts: bool = False
@@ -333,7 +331,7 @@ class Format(Struct, frozen=True):
     offers_edits: bool = False
     #: Return the files of a corpus to replace, rename or remove, which repairs findings about its layout.
     mends: Callable[[Entry, CheckOptions], Iterator[Mend]] | None = None
-    #: The role of the file in a shard whose lines are documents that can be checked apart, "" if there is none.
+    #: The role of the file in a shard whose lines are documents, "" if there is none.
     documents_role: str = ""
     #: Whether a check reads nothing but the files of its shard, so that its result may be kept as long as these are the same.
     reads_only_its_files: bool = False

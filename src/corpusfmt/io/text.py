@@ -52,33 +52,10 @@ def utf8_fault(line: bytes) -> TextFault | None:
     return None
 
 
-def pretty(value: object) -> Iterator[bytes]:
-    """Yield JSON for people to read; members of mappings and iterables one by one, down to the second level.
-
-    Below it, only what contains other sequences than lists and tuples, such as those on disk, is not encoded at once.
-    """
-    yield from _pretty(value, b"\n", 2)
-    yield b"\n"
-
-
-def _pretty(value: object, line: bytes, levels: int) -> Iterator[bytes]:
-    if not levels or isinstance(value, str) or not isinstance(value, Iterable):
-        try:
-            yield msgspec.json.format(msgspec.json.encode(value), indent=2).replace(b"\n", line)
-        except TypeError:
-            if not isinstance(value, Iterable):
-                raise
-        else:
-            return
-    is_object = isinstance(value, Mapping)
-    members = value.items() if isinstance(value, Mapping) else (("", each) for each in value)
-    begin, end = (b"{", b"}") if is_object else (b"[", b"]")
-    before, inner = begin, line + b"  "
-    for name, each in members:
-        yield before + inner + (msgspec.json.encode(name) + b": " if is_object else b"")
-        yield from _pretty(each, inner, max(levels - 1, 0))
-        before = b","
-    yield line + end if before != begin else begin + end
+def pretty(value: object) -> bytes:
+    """Return JSON for people to read, indented by two; any iterable is an array."""
+    encoded = msgspec.json.encode(value, enc_hook=lambda each: dict(each) if isinstance(each, Mapping) else list(each))
+    return msgspec.json.format(encoded, indent=2) + b"\n"
 
 
 def json_line(value: Any) -> bytes:

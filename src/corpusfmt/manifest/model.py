@@ -126,4 +126,4 @@ def pieces_of(
 ) -> Iterator[bytes]:
     """Yield a manifest in its written form: `files` in the order of their paths, and in `made_of` what else it says, by name."""
     head = Head(SCHEMA, tree_of(files.items()), format_name, version, UNLISTED, rules)
-    return pretty({**msgspec.to_builtins(head), **made_of, "files": files})
+    yield pretty({**msgspec.to_builtins(head), **made_of, "files": files})

@@ -66,14 +66,10 @@ def _as_written(data: bytes) -> tuple[Json, dict[str, ListedFile]] | None:
         members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
         files = msgspec.json.decode(members.pop("files"), type=dict[str, ListedFile])
         value = {name: msgspec.json.decode(each) for name, each in members.items()}
-        place = 0
-        for piece in pretty({**value, "files": files}):
-            if not data.startswith(piece, place):
-                return None
-            place += len(piece)
+        is_as_written = data == pretty({**value, "files": files})
     except (KeyError, msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return (value, files) if place == len(data) else None
+    return (value, files) if is_as_written else None
 
 
 def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:

@@ -155,7 +155,7 @@ def check(
     def results() -> Iterator[Taken]:
         done = run_tasks(
             checked,
-            (each.entry for each in there),
+            [entry for each in there if (entry := each.entry) is not None],
             executor_factory(engine, jobs),
             window=jobs * RESULTS_WAITING_A_WORKER,
             limits=limits,

@@ -84,7 +84,7 @@ def seal(
     written = {
         STATS: _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
-        "croissant.json": pretty(description),
+        "croissant.json": [pretty(description)],
         CARD: [card_of(release, card)],
     }
     sealed = {name: publish_pieces(root / name, pieces, aside=place.state) for name, pieces in written.items()}

@@ -110,8 +110,6 @@ def verdict_line(report: Report, named: Callable[[str], str] = plain, quoted: Ca
         return f"INVALID: {counts}.{explain}"
     seen = f"{report.coverage.shards_seen:,} of {report.coverage.shards_total:,} shards seen"
     if report.coverage.sampled and not errors:
-        if "documents" in report.results.get("sample", {}):
-            seen = f"{plural(report.coverage.documents, 'document')} in {seen}"
         return f"NO ERRORS IN A SAMPLE: {seen}, {counts}.{fixable}"
     return f"INCOMPLETE: {seen}, {counts}.{explain}"
 

@@ -83,7 +83,7 @@ def _table(entry: Entry, sidecar: Sidecar, judge: Judge, _options: CheckOptions)
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check every row of a file, and whether those of its sidecars are of the same documents."""
     result = RECORDS.check(shard, options)
-    if len(shard.files) == 1 or options.drawn is not None:
+    if len(shard.files) == 1:
         return result
     judge = Judge(RULES, options.grading, version=options.version, path=shard.name, cap=options.max_per_rule)
     is_sure = not any(severity is Severity.ERROR for _, severity, _ in result.tally.counts)

@@ -77,7 +77,7 @@ def judge_names(files: Iterable[Entry], judge: Judge) -> None:
 
 
 class RowFile:
-    """One file of rows, read to its end once; if rows are drawn, only these are yielded.
+    """One file of rows, read to its end once.
 
     Afterwards, `whole` is whether every row was read; `bytes` is the size of the file.
     """
@@ -92,11 +92,10 @@ class RowFile:
         self._entry = entry
         self._judge = judge
         self._max_line_bytes = options.max_line_bytes
-        self._draw = options.drawn
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a corrupt stream is reported, never raised."""
-        for block in self._all_blocks() if self._draw is None else self._draw.of(self._all_blocks()):
+        for block in self._all_blocks():
             if isinstance(block, Block) and b"\r\n" in block.data:
                 self._returns += block.data.count(b"\r\n")
                 if self._first_return is None:

@@ -184,7 +184,7 @@ class Intake(Struct):
             entry, self._container(each), chosen.recipe, self._addresses, load, chosen.key, chosen.steps
         )
         fingerprint = digest(chosen.fingerprint, each.key, each.size, each.version)
-        return StageTask(each.task_id, _TakeTask(each, argument), fingerprint, each.size)
+        return StageTask(each.task_id, _TakeTask(each, argument), fingerprint)
 
     def _end(self, taken: Taken) -> None:
         reason = taken.processed.quarantined
