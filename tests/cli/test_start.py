@@ -12,13 +12,9 @@ from pathlib import Path
 
 import pytest
 from support import FIXTURES, REPOSITORY
-from typer.main import get_command
 
 import corpusfmt
-import corpusfmt.cli.overview as overview_module
 from corpusfmt._version import VERSION
-from corpusfmt.cli.app import application
-from corpusfmt.cli.overview import WIDTH
 
 SLOW = (
     "pyld",
@@ -44,35 +40,6 @@ def test_no_slow_module_is_loaded(arguments: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.endswith("LOADED []\n")
-
-
-def overview() -> str:
-    """Return the module with the help of the whole command line, as `make pins` writes it."""
-    command = get_command(application())
-    context = command.make_context("", [], resilient_parsing=True, terminal_width=WIDTH - 2)
-    text = command.get_help(context).removeprefix("Usage:").strip()
-    return (
-        '"""Internal: What `corpusfmt --help` prints after the name of the program; `make pins` writes it."""\n\n'
-        f'#: In narrower terminals it has other lines.\nWIDTH = {WIDTH}\n\nOVERVIEW = """\\\n{text}"""\n'
-    )
-
-
-def test_the_help_is_printed_as_typer_prints_it_but_without_typer() -> None:
-    assert Path(overview_module.__file__).read_text("utf-8") == overview()
-    code = (
-        "import sys\n"
-        "from corpusfmt.cli import main\n"
-        "sys.argv = ['corpusfmt', '-h']\n"
-        "try:\n    main()\nexcept SystemExit:\n    pass\n"
-        "print('typer' in sys.modules)"
-    )
-    pages = {}
-    for columns in WIDTH, WIDTH - 1:
-        environment = os.environ | {"COLUMNS": str(columns)}
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, env=environment)
-        pages[done.stdout.splitlines()[-1]] = done.stdout
-        assert done.stdout.startswith("Usage: corpusfmt [OPTIONS] COMMAND [ARGS]...\n\n  Validate")
-    assert pages.keys() == {"True", "False"}
 
 
 # What commands share; all else in the package is one command, or used by some.

@@ -16,13 +16,13 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Of a request that is repeated, the Hub's library would print two lines each time, from the first on.
     os.environ.setdefault("HF_HUB_VERBOSITY", "error")
-    from corpusfmt.cli.console import leave_unread, print_help, print_version, warn
+    from corpusfmt.cli.console import leave_unread, print_version, warn
 
     try:
         if sys.argv[1:] == ["--version"]:
             # Importing typer takes several times as long as starting Python.
             print_version()
-        elif not (sys.argv[1:] in (["--help"], ["-h"]) and print_help()):
+        else:
             # Worker processes import the script that started them and must not pay for a command line they never use.
             from corpusfmt.cli.running import run
 

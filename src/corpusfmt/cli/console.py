@@ -77,23 +77,6 @@ def print_version() -> None:
     write([f"corpusfmt {VERSION}"])
 
 
-def print_help() -> bool:
-    """Print the help of the whole command line as typer would, which takes long to import; return whether that was possible.
-
-    In a narrow terminal, its lines are others.
-    """
-    from shutil import get_terminal_size
-
-    from corpusfmt.cli.overview import OVERVIEW, WIDTH
-
-    package = sys.modules["__main__"].__package__
-    program = f"python -m {package}" if package else os.path.basename(sys.argv[0])  # noqa: PTH119
-    if get_terminal_size().columns < WIDTH or not program.isascii():
-        return False
-    write([f"Usage: {program} {OVERVIEW}"])
-    return True
-
-
 def write(lines: Iterable[str], *, utf8: bool = False) -> None:
     """Print lines that are already escaped, in the terminal's encoding or in UTF-8."""
     with read_or_not():

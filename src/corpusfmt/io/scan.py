@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -45,12 +44,11 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         return data.count(b'"') - data.replace(rb"\\", b"").count(rb"\"")
 
     _BLANKS = b" \t\r"
-    _CONTROLS = bytes(range(0x20))
-    _C1_CONTROL = re.compile(rb"\xc2[\x80-\x9f]")
-    _OTHER_CONTROL = re.compile(rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|\xc2[\x80-\x9f]")
-    # Bytes of UTF-8 that continue a sequence: the others are as many as code points.
-    _CONTINUING = bytes(range(0x80, 0xC0))
-    _LONGEST_SEQUENCE, _MOST_ODD = 4, 10_000
+    # CR, NUL, and other controls than tab and LF, of C0 and C1.
+    _CONTROLS = [re.compile(each) for each in (rb"\r", rb"\0", rb"[\x01-\x08\x0b\x0c\x0e-\x1f]|\xc2[\x80-\x9f]")]
+    _ANY_CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f]|\xc2[\x80-\x9f]")
+    _ODD, _RUN, _SHORT, _CONTROL, _NOT_NFC = 0, 1, 2, 3, 6
+    _MOST_ODD = 10_000
 
     def _survey(
         data: bytes,
@@ -60,86 +58,49 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         is_nfc: Callable[[bytes], bool],
         /,
     ) -> tuple[Any, ...]:
-        del is_nfc
+        line, byte, open_line, open_byte, separators, blanks = state
         lines = data.split(b"\n")
         if not lines[-1]:
             lines.pop()
-        lengths = [len(each) for each in lines]
-        starts = list(accumulate((length + 1 for length in lengths), initial=0))
-        odd = {number for number, each in enumerate(lines) if each.isspace() and not each.strip(_BLANKS)}
-        bad, not_nfc = _unreadable(data, lines)
-        runs, documents, after = _cut(lengths, starts, odd, state)
-        left_out = odd.union(bad)
-        short = [
-            number
-            for number, length in enumerate(lengths)
-            if 0 < length < least * _LONGEST_SEQUENCE
-            and number not in left_out
-            and (length < least or len(lines[number].translate(None, _CONTINUING)) < least)
-        ]
-        seen = [_first(each, starts) for each in (sorted(odd), runs, short)]
-        seen += [*_controls(data, lines, starts, odd), _first(not_nfc, starts)]
-        columns = tuple(map(list, zip(*documents, strict=True))) if keeps and documents else ([], [], [], [])
-        remembered = [state[0] + number for number in sorted(odd)[:_MOST_ODD]]
-        filled = len(lines) - lengths.count(0) - len(odd)
-        return len(lines), filled, len(documents), after, columns, remembered, [starts[number] for number in bad], seen
+        seen: list[Sight] = [(0, 0)] * (_NOT_NFC + 1)
 
-    def _cut(
-        lengths: list[int], starts: list[int], odd: set[int], state: tuple[int, ...]
-    ) -> tuple[list[int], list[tuple[int, int, int, int]], Before]:
-        """Return the empty lines that make a run of several, the documents that end, and what is before the next lines."""
-        line, byte, open_line, open_byte, separators, blanks = state
-        runs, documents = [], []
-        previous = -1
-        for number in sorted(odd.union(number for number, length in enumerate(lengths) if not length)):
-            if number in odd or number != previous + 1:
+        def see(kind: int, at: int, times: int = 1) -> None:
+            count, first = seen[kind]
+            seen[kind] = count + times, first if count else at
+
+        odd, bad, documents = [], [], []
+        offset = filled = 0
+        for number, text in enumerate(lines, line):
+            if text.strip(_BLANKS):
+                filled += 1
                 blanks = 0
-            if number not in odd:
-                if blanks == 1:
-                    runs.append(number)
-                blanks = 2 if blanks else 1
-            count = line + number - open_line
-            if count > 0:
-                documents.append((open_line, count, byte + starts[number] - 1 - open_byte, separators))
-                separators = 0
-            separators += 1
-            open_line, open_byte = line + number + 1, byte + starts[number + 1]
-            previous = number
-        if lengths and lengths[-1]:
-            blanks = 0
-        return runs, documents, (open_line, open_byte, separators, blanks)
-
-    def _first(numbers: list[int], starts: list[int]) -> Sight:
-        return len(numbers), starts[numbers[0]] if numbers else 0
-
-    def _unreadable(data: bytes, lines: list[bytes]) -> tuple[list[int], list[int]]:
-        """Return the numbers of the lines that are not UTF-8, and of those that are not in Normalisation Form C."""
-        try:
-            if data.isascii() or unicodedata.is_normalized("NFC", data.decode()):
-                return [], []
-        except UnicodeDecodeError:
-            pass
-        bad, not_nfc = [], []
-        for number, line in enumerate(lines):
-            try:
-                if not line.isascii() and not unicodedata.is_normalized("NFC", line.decode()):
-                    not_nfc.append(number)
-            except UnicodeDecodeError:
-                bad.append(number)
-        return bad, not_nfc
-
-    def _controls(data: bytes, lines: list[bytes], starts: list[int], odd: set[int]) -> list[Sight]:
-        low = len(data) - len(data.translate(None, _CONTROLS)) - data.count(b"\n")
-        returns, nuls, tabs = map(data.count, (b"\r", b"\0", b"\t"))
-        others = low - returns - nuls - tabs + (len(_C1_CONTROL.findall(data)) if b"\xc2" in data else 0)
-        match = _OTHER_CONTROL.search(data) if others else None
-        first = 0
-        if returns:
-            returns -= sum(lines[number].count(b"\r") for number in odd)
-            if returns:
-                numbers = (number for number, line in enumerate(lines) if b"\r" in line and number not in odd)
-                first = data.index(b"\r", starts[next(numbers)])
-        return [(returns, first), (nuls, max(data.find(b"\0"), 0)), (others, match.start() if match else 0)]
+                if _ANY_CONTROL.search(text):
+                    for kind, pattern in enumerate(_CONTROLS, _CONTROL):
+                        if found := [match.start() for match in pattern.finditer(text)]:
+                            see(kind, offset + found[0], len(found))
+                try:
+                    if len(text.decode()) < least:
+                        see(_SHORT, offset)
+                    if not text.isascii() and not is_nfc(text):
+                        see(_NOT_NFC, offset)
+                except UnicodeDecodeError:
+                    bad.append(offset)
+            else:
+                if text:
+                    odd.append(number)
+                    see(_ODD, offset)
+                elif blanks == 1:
+                    see(_RUN, offset)
+                blanks = 0 if text else 2 if blanks else 1
+                if number > open_line:
+                    documents.append((open_line, number - open_line, byte + offset - 1 - open_byte, separators))
+                    separators = 0
+                separators += 1
+                open_line, open_byte = number + 1, byte + offset + len(text) + 1
+            offset += len(text) + 1
+        after = (open_line, open_byte, separators, blanks)
+        columns = tuple(map(list, zip(*documents, strict=True))) if keeps and documents else ([], [], [], [])
+        return len(lines), filled, len(documents), after, columns, odd[:_MOST_ODD], bad, seen
 
     _ODD_SEPARATOR = re.compile(rb"\n(?:\n\n|[ \t\r]+(?:\n|\Z))")
 
