@@ -238,47 +238,6 @@ def test_config_baseline_and_arguments_are_heeded(runner: Runner) -> None:
     assert runner.uses(path="release", profile="strict").status == 1
 
 
-def _release(workspace: Path, profile: str, name: str = "release file.toml") -> None:
-    text = (
-        f'corpus = "new"\n[validate]\nprofile = "{profile}"\n[compare]\nprevious = "old"\nfail-on-change = "removed"\n'
-    )
-    (workspace / name).write_text(text, "utf-8")
-
-
-def test_the_steps_of_a_release_give_all_their_reports(runner: Runner) -> None:
-    _corpus(runner.workspace / "old", 1, 2)
-    _corpus(runner.workspace / "new", 1, 2, 3)
-    _release(runner.workspace, "standard")
-    ended = runner.uses(release="release file.toml")
-    assert (ended.status, ended.outputs["status"], ended.outputs["verdict"]) == (0, "0", "valid"), ended.printed
-    reports = Path(ended.outputs["reports"])
-    assert {"gate.json", "validate.sarif", "compare.html"} <= {path.name for path in reports.iterdir()}
-    assert Path(ended.outputs["sarif"]) == reports / "validate.sarif"
-    assert ended.summary == "".join(
-        (reports / name).read_text("utf-8") for name in ("gate.md", "validate.md", "compare.md")
-    )
-    assert not (runner.workspace / "reports").exists()
-
-
-def test_the_step_of_the_page_for_a_release(runner: Runner) -> None:
-    _corpus(runner.workspace / "old", 1, 2)
-    _corpus(runner.workspace / "new", 1, 2)
-    _release(runner.workspace, "standard", "release.toml")
-    ended = uses_of(shown("docs/gate.md", 1), runner)
-    assert (ended.status, ended.outputs["verdict"]) == (0, "valid"), ended.printed
-
-
-def test_a_step_that_fails_is_the_status(runner: Runner) -> None:
-    _corpus(runner.workspace / "old", 1, 2)
-    _corpus(runner.workspace / "new", 1, 1)
-    _release(runner.workspace, "standard")
-    ended = runner.uses(release="release file.toml")
-    assert (ended.status, ended.outputs["verdict"], ended.outputs["errors"]) == (1, "invalid", "1"), ended.printed
-    assert "::error " in ended.printed
-    assert runner.uses(release="$(touch executed)").status == 2
-    assert not (runner.workspace / "executed").exists()
-
-
 def _with_code(workspace: Path) -> None:
     for module in ("venv", "pip", "ensurepip", "setuptools", "json", "re", "corpusfmt", "sitecustomize", "threading"):
         (workspace / f"{module}.py").write_text(_CODE, "utf-8")

@@ -33,7 +33,7 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("cli",),
     ("datasheets",),
-    ("comparison", "gate", "lsp", "reading"),
+    ("comparison", "lsp", "reading"),
     ("release",),
     ("pipeline",),
     ("statistics",),
@@ -216,7 +216,6 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "validate",
         "convert",
         "compare",
-        "gate",
         "plan",
         "describe",
         "fix",

@@ -67,7 +67,6 @@ SHARED = {
         ("describe", set()),
         ("build", set()),
         ("stats", {"show"}),
-        ("gate", set()),
         ("doctor", set()),
         ("report", {"merge", "render", "validate"}),
         ("rule", {"catalogue"}),

@@ -28,7 +28,6 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "datasheet": ("datasheet", Command),
     "build": ("build", Command),
     "plan": ("plan", PrintingCommand),
-    "gate": ("gate", Command),
     "seal": ("seal", Command),
     "verify": ("verify", PrintingCommand),
     "rule": ("catalogue:rule", PrintingCommand),

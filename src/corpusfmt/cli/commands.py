@@ -25,7 +25,7 @@ GROUPS = {
     "Convert": ("convert", "formats", "detect"),
     "Describe": ("describe", "records", "stats", "datasheet", "show"),
     "Build": ("build", "plan", "recipe"),
-    "Release": ("gate", "seal", "verify", "report"),
+    "Release": ("seal", "verify", "report"),
     "Tools": ("lsp", "mcp", "doctor"),
 }
 EXAMPLES = {
@@ -43,7 +43,6 @@ EXAMPLES = {
     "build": "wet -o corpus",
     "plan": "--inputs 90000 --mean-size 150MB",
     "recipe": "oscar-1.1",
-    "gate": "release.toml",
     "seal": "corpus --attest",
     "verify": "corpus",
     "report merge": "*.part",
