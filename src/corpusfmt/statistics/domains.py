@@ -1,13 +1,13 @@
-"""Internal: Registered domains of the addresses of documents, exactly: counted by runs, sorted on local disk and then merged."""
+"""Internal: Registered domains of the addresses of documents, exactly: tasks write what they count as runs, which SQLite adds up on local disk."""
 
 from __future__ import annotations
 
-import heapq
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from functools import cache, lru_cache
-from itertools import groupby, islice
-from operator import itemgetter
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 Row = tuple[str, int, int]
 
 _MOST_LISTED = 1_000
-# Domains in memory, some 250 bytes each, and runs that are open at one time.
+# Domains in memory, some 250 bytes each.
 _ROWS_A_RUN = 1 << 17
-_FAN_IN = 64
 
 _ADDRESS = re.compile(r"<?[a-z][a-z0-9+.-]*://(?:[^/?#@\\]*@)?(\[[0-9a-f:.]+\]|[^/?#:\\]+)", re.IGNORECASE)
 _HOST = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*|\[[0-9a-f:.]+\]")
@@ -47,7 +46,7 @@ class Domains(Struct):
 
 
 class DomainWriter:
-    """Counts the domains of one task's documents, and writes them as sorted runs."""
+    """Counts the domains of one task's documents, and writes them as runs, sorted so that they are added up in order."""
 
     def __init__(self, folder: Path, task: int) -> None:
         self._folder = folder
@@ -70,8 +69,10 @@ class DomainWriter:
     def close(self) -> None:
         """Write the domains that wait."""
         if self._counts:
-            rows = ((domain, documents, size) for domain, (documents, size) in sorted(self._counts.items()))
-            _write(self._folder / f"{self._task:09d}-{self._runs:05d}.run", rows)
+            with (self._folder / f"{self._task:09d}-{self._runs:05d}.run").open("w", encoding="ascii") as file:
+                file.writelines(
+                    f"{domain}\t{documents}\t{size}\n" for domain, (documents, size) in sorted(self._counts.items())
+                )
         self._runs += 1
         self._counts = {}
 
@@ -109,69 +110,27 @@ def public_suffix_list() -> str:
 
 
 def domains_in(folder: Path, documents: int, listed: Place | None = None) -> Domains:
-    """Return the domains of `documents` documents from the runs in a folder; write all of them into the file `listed`.
-
-    Runs are removed once they are merged.
-    """
-    found = Domains(public_suffix_list(), 0, documents, 0, [])
-    ranked = _ranked(_noted(_added_up(sorted(folder.iterdir()), folder), found), folder)
-    found.most = list(islice(ranked, _MOST_LISTED))
-    if listed is not None:
-        with publish(listed) as file:
-            file.write(b"domain,documents,bytes\n")
-            file.writelines(
-                f"{domain},{number},{size}\n".encode() for rows in (found.most, ranked) for domain, number, size in rows
+    """Return the domains of `documents` documents from the runs in a folder; write all of them into the file `listed`."""
+    with closing(sqlite3.connect(folder / "domains", isolation_level=None)) as database:
+        # Nothing is needed after a crash: the folder is removed.
+        database.execute("pragma journal_mode = off")
+        database.execute("pragma synchronous = off")
+        database.execute("create table counts (domain text primary key, documents int, bytes int) without rowid")
+        for run in sorted(folder.glob("*.run")):
+            database.executemany(
+                "insert into counts values (?, ?, ?) on conflict (domain) do update"
+                " set documents = documents + excluded.documents, bytes = bytes + excluded.bytes",
+                _read(run),
             )
-    return found
-
-
-def _noted(rows: Iterable[Row], found: Domains) -> Iterator[Row]:
-    for row in rows:
-        found.distinct += 1
-        found.documents += row[1]
-        found.without -= row[1]
-        yield row
-
-
-def _added_up(runs: Sequence[Path], folder: Path) -> Iterator[Row]:
-    """Yield the rows of runs by domain, those of one domain added up."""
-    level = 0
-    while len(runs) > _FAN_IN:
-        merged = []
-        for first in range(0, len(runs), _FAN_IN):
-            merged.append(folder / f"{level}-{first:09d}.merged")
-            _write(merged[-1], _summed(runs[first : first + _FAN_IN]))
-            for run in runs[first : first + _FAN_IN]:
-                run.unlink()
-        runs, level = merged, level + 1
-    yield from _summed(runs)
-
-
-def _summed(runs: Sequence[Path]) -> Iterator[Row]:
-    for domain, rows in groupby(heapq.merge(*map(_read, runs)), key=itemgetter(0)):
-        both = [(documents, size) for _, documents, size in rows]
-        yield domain, sum(each[0] for each in both), sum(each[1] for each in both)
-
-
-def _ranked(rows: Iterator[Row], folder: Path) -> Iterator[Row]:
-    """Yield rows, those with the most bytes first; of equal ones in the order of their names."""
-    runs: list[Path] = []
-    while some := sorted(islice(rows, _ROWS_A_RUN), key=_rank):
-        if not runs and len(some) < _ROWS_A_RUN:
-            yield from some
-            return
-        runs.append(folder / f"{len(runs):09d}.ranked")
-        _write(runs[-1], some)
-    yield from heapq.merge(*map(_read, runs), key=_rank)
-
-
-def _rank(row: Row) -> tuple[int, str]:
-    return -row[2], row[0]
-
-
-def _write(path: Path, rows: Iterable[Row]) -> None:
-    with path.open("w", encoding="ascii") as file:
-        file.writelines(f"{domain}\t{documents}\t{size}\n" for domain, documents, size in rows)
+            run.unlink()
+        distinct, known = database.execute("select count(*), coalesce(sum(documents), 0) from counts").fetchone()
+        ranked: Iterator[Row] = iter(database.execute("select * from counts order by bytes desc, domain"))
+        most = list(islice(ranked, _MOST_LISTED))
+        if listed is not None:
+            with publish(listed) as file:
+                file.write(b"domain,documents,bytes\n")
+                file.writelines(f"{domain},{number},{size}\n".encode() for domain, number, size in chain(most, ranked))
+    return Domains(public_suffix_list(), known, documents - known, distinct, most)
 
 
 def _read(path: Path) -> Iterator[Row]:
