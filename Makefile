@@ -263,11 +263,10 @@ DAMAGED ?= 5000
 damage: $(VENV)/.develops
 	PYTHONPATH=tests $(BIN)/python -m damage.run --mutants $(DAMAGED)
 
-## Make one small change to the code at a time, and check that a test fails. `make mutants MUTANTS=200` tries fewer.
-MUTANTS ?= 1000
-MUTANTS_SEED ?= 1
+## Make one small change at a time to the modules that pyproject.toml names, and show those that no test notices.
 mutants: $(VENV)/.develops
-	PYTHONPATH=tests $(BIN)/python -m mutants.run --size $(MUTANTS) --seed $(MUTANTS_SEED)
+	$(BIN)/mutmut run
+	$(BIN)/mutmut results
 
 ## Fuzz all commands with FUZZ_CASES mutated inputs, starting at number FUZZ_START.
 FUZZ_CASES ?= 100000
