@@ -17,7 +17,8 @@ from corpusfmt.formats.croissant.data.batches import NotRead
 from corpusfmt.io.limits import Account, meter
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content
 
-READ_SIZE = 256 * 1024
+# A block of a table costs a few dozen calls, regardless of its size.
+READ_SIZE = 1024 * 1024
 # Limits of what must be in memory at once: names and their extensions, and the directory of a zip archive.
 _MOST_HEADER_BYTES = 1024 * 1024
 _MOST_DIRECTORY_BYTES = 16 * 1024 * 1024

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import heapq
-import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
-from itertools import chain, count
+from contextlib import suppress
+from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.data.arrays import judged_arrays
-from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead, Take
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, NotRead, Take
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.findings import (
     DATA_ARCHIVE_CORRUPT,
@@ -55,10 +54,10 @@ from corpusfmt.formats.croissant.data.tables import (
     hashes_of,
     judged,
 )
-from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource, reference_id
+from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource, reference_id
 from corpusfmt.formats.croissant.model.wording import clip
-from corpusfmt.io.keys import ROW_BITS, Hashes, KeyWriter, Place, few_hashes, repeated
-from corpusfmt.io.keys import unmatched as absent
+from corpusfmt.io.keys import Hashes, KeyWriter, Place, few_hashes, repeated_in_batches
+from corpusfmt.io.keys import unmatched as unmatched_places
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
 
@@ -73,55 +72,37 @@ _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", 
 
 # The rules that `Storage` reports at places in the description.
 _REPORTED_OF_FILES = (DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
-# The identity of a referenced field.
-_Name = tuple[int, int, str]
-# How often one source is read for its references: several columns of a file are read at once.
+# How often one source is read for the fields that others refer to.
 _MOST_PASSES = 100
 # The number of keys that are compared in memory, in 24 bytes each.
 _MOST_HELD = 1 << 22
-# Multiples of it differ in all bits.
-_ODD, _MOST_HASH = 0x9E3779B97F4A7C15, (1 << 64) - 1
+# The number of referenced fields whose keys may be in memory at one time.
+_MOST_KNOWN = 4
 
 
-class _Block(Struct, frozen=True, eq=False):
-    """Keys of rows: of those at some places, or of all, in order."""
-
-    keys: Keys
-    rows: npt.NDArray[np.int64] | None
-    first: int
-
-    def places(self) -> npt.NDArray[np.uint64]:
-        """Return the place of each row among all."""
-        rows = np.arange(len(self.keys)) if self.rows is None else self.rows
-        return (rows + self.first).astype(np.uint64)
-
-
-class _Watched(Struct, eq=False):
+class _Watched:
     """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
 
-    Several share a writer: `number` separates their rows, `salt` their hashes. `known` keys are skipped: a reference
-    that is found needs no second look.
+    `known` keys are skipped: a reference that is found needs no second look. Keys that must be unique are held in memory
+    while they are few: if all are different, none needs a place on disk.
     """
 
-    key: KeyOf
-    writer: KeyWriter
-    number: int = 0
-    salt: int = 0
-    known: Hashes | None = None
-    row: int = 0
-    #: Keys that may turn out to be all different, and so need no place on disk; None once they are too many.
-    held: list[_Block] | None = None
-    _held_keys: int = 0
+    def __init__(self, key: KeyOf, folder: Path, known: Hashes | None = None) -> None:
+        self.key = key
+        self.folder = folder
+        self._writer = KeyWriter(folder, 0)
+        self._known = known
+        self._row = 0
+        #: Keys, and their rows; None once they are too many.
+        self._held: list[tuple[Keys, npt.NDArray[np.int64]]] | None = [] if key.required else None
+        self._held_keys = 0
 
     def accept(self, part: Key) -> None:
         """Take the rows of a block."""
         keys, present = part
-        if present.all():
-            self._write(keys, None)
-        else:
-            rows = np.flatnonzero(present)
-            self._write(keys[rows], rows)
-        self.row += len(keys)
+        rows = np.flatnonzero(present)
+        self._write(keys if len(rows) == len(keys) else keys[rows], rows)
+        self._row += len(keys)
 
     def take(self, table: Table) -> None:
         """Take the rows of a table; a row without a value in some leaf has no key."""
@@ -129,41 +110,33 @@ class _Watched(Struct, eq=False):
         if keys:
             hashes = combined([hashes_of(part) for part in zip(*keys, strict=True)])
             self._write(hashes, np.array(rows, dtype=np.int64))
-        self.row += table.size
+        self._row += table.size
 
-    def _write(self, keys: Keys, rows: npt.NDArray[np.int64] | None) -> None:
+    def _write(self, keys: Keys, rows: npt.NDArray[np.int64]) -> None:
+        if self._known is not None and len(keys):
+            strange = absent_in(self._known, keys)
+            keys, rows = keys[strange], rows[strange]
         if not len(keys):
             return
-        if self.held is not None:  # by a watcher that has no salt, and knows no keys
-            self.held.append(_Block(keys, rows, self.row))
-            self._held_keys += len(keys)
-            if self._held_keys > _MOST_HELD:
-                self._let_go(self.held)
+        block = keys, rows + self._row
+        if self._held is None:
+            self._spill([block])
             return
-        if self.known is not None:
-            strange = absent_in(self.known, keys, self.salt)
-            keys, rows = keys[strange], strange if rows is None else rows[strange]
-        if len(keys):
-            hashes = as_hashes(keys) ^ np.uint64(self.salt)
-            self._let_go([_Block(hashes, rows, self.number << ROW_BITS | self.row)])
+        self._held.append(block)
+        self._held_keys += len(keys)
+        if self._held_keys > _MOST_HELD:
+            self._spill(self._held)
+            self._held = None
 
-    def _let_go(self, blocks: list[_Block]) -> None:
-        for block in blocks:
-            self.writer.extend_array(as_hashes(block.keys), block.places())
-        self.held = None
+    def _spill(self, blocks: Iterable[tuple[Keys, npt.NDArray[np.int64]]]) -> None:
+        for keys, rows in blocks:
+            self._writer.extend_array(as_hashes(keys), rows.astype(np.uint64))
 
     def close(self) -> None:
         """Write the keys that may occur twice."""
-        if self.held and not are_distinct([block.keys for block in self.held]):
-            self._let_go(self.held)
-        self.writer.close()
-
-
-class _Target(Struct, frozen=True):
-    """The folder with the keys of a referenced field; it may also contain others' keys, with another salt."""
-
-    folder: Path
-    salt: int
+        if self._held and not are_distinct([keys for keys, _ in self._held]):
+            self._spill(self._held)
+        self._writer.close()
 
 
 def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tuple[bytes, ...]]]:
@@ -207,8 +180,8 @@ class _DataJudge:
         self._description = description
         self._reader = reader
         self._report = report
-        self._targets: dict[_Name, _Target | NotRead] = {}
-        self._salts = (number * _ODD & _MOST_HASH for number in count())
+        #: The folder with the keys of each referenced field, or why there is none.
+        self._targets: dict[tuple[int, int, str], Path | NotRead] = {}
         self._passes: Counter[int] = Counter()
         self._broken: list[Fault] = []
         self.gaps: list[Gap] = []
@@ -276,8 +249,7 @@ class _DataJudge:
         key = _leaves_of(fields, plan.tree.everything())
         if len(key) < len(fields):
             raise NotRead(f"{plan.record_set.title}: the key is in nested records, or has subfields")
-        folder = self._folder()
-        watched = _Watched(KeyOf(key), KeyWriter(folder, 0), held=[])
+        watched = _Watched(KeyOf(key), self._folder())
         unmatched_at: set[Location] = set()
         for table in self._reader.tables(plan.tree):
             if table.size:
@@ -286,36 +258,31 @@ class _DataJudge:
                 self._nulls(key, table, unmatched_at)
                 watched.take(table)
         watched.close()
-        self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), key, folder)
+        self._repeated(plan.record_set, lambda: self._reader.tables(plan.tree), key, watched.folder)
 
     def _source(
         self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
     ) -> None:
         """Read one source of a record set: check its values, its key, and its foreign keys."""
-        self._collect([edge.remote for edge in edges])
         targets = []
         for edge in edges:
-            target = self._targets[_name_of(edge.remote)]
-            if isinstance(target, NotRead):
-                self._leave_out(("CRO613",), target)
-            else:
-                targets.append((edge, target))
-        folders = list(dict.fromkeys(target.folder for _, target in targets))
-        known = few_hashes(folders)
-        own, references = self._folder(), self._folder()
-        watched = [_Watched(KeyOf(key), KeyWriter(own, 0), held=[])] if key else []
-        writer = KeyWriter(references, 0)
+            try:
+                targets.append((edge, self._keys_of(edge.remote)))
+            except NotRead as reason:
+                self._leave_out(("CRO613",), reason)
+        folders = list(dict.fromkeys(folder for _, folder in targets))
+        known = {folder: few_hashes([folder]) for folder in folders} if len(folders) <= _MOST_KNOWN else {}
+        of_key = [_Watched(KeyOf(key), self._folder())] if key else []
         foreign = [
-            _Watched(KeyOf([edge.local], required=False), writer, number, target.salt, known)
-            for number, (edge, target) in enumerate(targets)
+            _Watched(KeyOf([edge.local], required=False), self._folder(), known.get(target)) for edge, target in targets
         ]
-        followed = [*watched, *foreign]
+        watched = [*of_key, *foreign]
         before = self.records
         types = StoredTypes(leaves)
-        for part in self._parts(origin, leaves, [each.key for each in followed]):
+        for part in self._parts(origin, leaves, [each.key for each in watched]):
             types.see(part)
             if isinstance(part, Accepted):
-                for each, keys in zip(followed, part.keys, strict=True):
+                for each, keys in zip(watched, part.keys, strict=True):
                     each.accept(keys)
                 self.records += part.size
                 continue
@@ -327,94 +294,66 @@ class _DataJudge:
             self.records += table.size
             if key:
                 self._nulls(key, table, _where_unmatched(table))
-            for each in followed:
+            for each in watched:
                 each.take(table)
         for fault in types.faults():
             self._report(fault)
         self._not_decoded(leaves, self.records - before)
-        for each in followed:
+        for each in watched:
             each.close()
-        if key:
-            self._repeated(record_set, lambda: self._tables(origin, leaves), key, own)
-        self._unmatched(self._tables(origin, leaves), [edge for edge, _ in targets], absent(references, folders))
+        for each in of_key:
+            self._repeated(record_set, lambda: self._tables(origin, leaves), key, each.folder)
+        absent = [unmatched_places(each.folder, [target]) for each, (_, target) in zip(foreign, targets, strict=True)]
+        self._unmatched(self._tables(origin, leaves), [edge for edge, _ in targets], absent)
 
     def _parts(self, origin: Origin, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
         takes = takes_of(leaves)
-        if isinstance(origin, Resource) and all(not leaf.steps and leaf.take.kind == "column" for leaf in leaves):
-            are_plain = all(leaf.is_plain for leaf in leaves)
-
-            def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
-                kind = kind_of(origin, file.name)
-                if kind == "parquet":
-                    return judged_arrays(file, leaves, keys)
-                return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS and are_plain else None
-
-            yield from self._reader.of_files(origin, takes, quickly)
-        else:
+        if not isinstance(origin, Resource) or any(leaf.steps or leaf.take.kind != "column" for leaf in leaves):
             yield from self._reader.batches(origin, takes)
+            return
+        are_plain = all(leaf.is_plain for leaf in leaves)
+
+        def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
+            kind = kind_of(origin, file.name)
+            if kind == "parquet":
+                return judged_arrays(file, leaves, keys)
+            return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS and are_plain else None
+
+        yield from self._reader.of_files(origin, takes, quickly)
 
     def _tables(self, origin: Origin, leaves: Sequence[Leaf]) -> Iterator[Table]:
         for batch in self._reader.batches(origin, takes_of(leaves)):
             yield self._reader.evaluated(leaves, batch)
 
-    def _collect(self, remotes: Iterable[Leaf]) -> None:
-        """Collect the keys of referenced fields once each; columns of one file are read together."""
-        waiting = {name: _as_read(remote) for remote in remotes if (name := _name_of(remote)) not in self._targets}
-        together: defaultdict[object, dict[_Name, Leaf]] = defaultdict(dict)
-        for name, leaf in waiting.items():
-            is_column = isinstance(leaf.origin, FileObject) and leaf.take.kind == "column"
-            together[id(leaf.origin) if is_column else name][name] = leaf
-        for leaves in together.values():
-            self._collect_together(leaves)
+    def _keys_of(self, remote: Leaf) -> Path:
+        """Return the folder with the keys of a referenced field, which is read once. Raises `NotRead`."""
+        name = id(remote.origin), id(remote.field), remote.take.name
+        if name not in self._targets:
+            try:
+                self._targets[name] = self._collected(_as_read(remote))
+            except NotRead as reason:
+                self._targets[name] = reason
+        target = self._targets[name]
+        if isinstance(target, NotRead):
+            raise target
+        return target
 
-    def _collect_together(self, leaves: dict[_Name, Leaf]) -> None:
-        origin = next(iter(leaves.values())).origin
-        while leaves:
-            self._passes[id(origin)] += 1
-            if self._passes[id(origin)] > _MOST_PASSES:
-                reason = f"{origin.title}: references to this source need more than {_MOST_PASSES} passes over it"
-                self._targets |= dict.fromkeys(leaves, NotRead(reason))
-                return
-            missing = self._collect_in_one_pass(origin, leaves)
-            # A table that lacks one of the columns is not read at all.
-            leaves = {
-                name: leaf
-                for name, leaf in leaves.items()
-                if missing and leaf.take not in missing and isinstance(self._targets[name], _Target)
-            }
-
-    def _collect_in_one_pass(self, origin: Origin, leaves: Mapping[_Name, Leaf]) -> set[Take]:
-        """Collect the keys that can be read, and return the missing columns."""
-        folder = self._folder()
-        writer = KeyWriter(folder, 0)
-        followed = {}
-        for name, leaf in leaves.items():
-            salt = next(self._salts)
-            self._targets[name] = _Target(folder, salt)
-            followed[name] = _Watched(KeyOf([leaf], required=False), writer, salt=salt)
-        missing: set[Take] = set()
-        try:
-            for part in self._parts(origin, list(leaves.values()), [each.key for each in followed.values()]):
-                if isinstance(part, Accepted):
-                    for each, keys in zip(followed.values(), part.keys, strict=True):
-                        each.accept(keys)
-                    continue
-                lacking = {fault.take for fault in part.faults if isinstance(fault, NoColumn)}
-                missing |= lacking
-                is_damaged = any(not isinstance(fault, NoColumn) for fault in part.faults)
-                for name, each in followed.items():
-                    if isinstance(self._targets[name], NotRead):
-                        continue
-                    leaf = leaves[name]
-                    table = self._reader.evaluated([leaf], replace(part, faults=[]))
-                    if is_damaged or leaf.take in lacking or table.faults:
-                        self._targets[name] = NotRead(f"{leaf.field.title}: some values cannot be read")
-                    else:
-                        each.take(table)
-        except NotRead as reason:
-            self._targets |= dict.fromkeys(leaves, reason)
-        writer.close()
-        return missing
+    def _collected(self, leaf: Leaf) -> Path:
+        self._passes[id(leaf.origin)] += 1
+        if self._passes[id(leaf.origin)] > _MOST_PASSES:
+            reason = f"{leaf.origin.title}: references to this source need more than {_MOST_PASSES} passes over it"
+            raise NotRead(reason)
+        watched = _Watched(KeyOf([leaf], required=False), self._folder())
+        for part in self._parts(leaf.origin, [leaf], [watched.key]):
+            if isinstance(part, Accepted):
+                watched.accept(part.keys[0])
+                continue
+            table = self._reader.evaluated([leaf], part)
+            if table.faults or part.faults:
+                raise NotRead(f"{leaf.field.title}: some values cannot be read")
+            watched.take(table)
+        watched.close()
+        return watched.folder
 
     def _folder(self) -> Path:
         folder = self._reader.spill("keys")
@@ -454,53 +393,45 @@ class _DataJudge:
         self, record_set: RecordSet, tables: Callable[[], Iterator[Table]], key: Sequence[Leaf], folder: Path
     ) -> None:
         """Read the rows whose keys have equal hashes again, and report those with equal keys."""
-        groups = repeated(folder)
-        first = next(groups, None)
-        if first is None:
-            return
-        with closing(sqlite3.connect(self._reader.spill("seen"), isolation_level=None)) as seen:
-            seen.execute("PRAGMA journal_mode = OFF")
-            seen.execute("PRAGMA synchronous = OFF")
-            seen.execute("CREATE TABLE candidate (row INTEGER PRIMARY KEY)")
-            seen.execute("CREATE TABLE seen (key BLOB PRIMARY KEY, place TEXT) WITHOUT ROWID")
-            seen.execute("BEGIN")
-            for group in chain([first], groups):
-                seen.executemany("INSERT INTO candidate VALUES (?)", ((row,) for _, row in group))
-            wanted = (row for (row,) in seen.execute("SELECT row FROM candidate ORDER BY row"))
-            reported = 0
-            beyond: Fault | None = None
-            for _, table, index in _read_again(tables(), wanted):
+        first_at: dict[bytes, Location] = {}
+        reported = 0
+        beyond: Fault | None = None
+        for batch in repeated_in_batches(folder):
+            if not batch.continues:
+                first_at.clear()
+            rows = chain.from_iterable(rows for _, rows in batch.rows_by_shard())
+            for _, table, index in _read_again(tables(), rows):
                 values = [table.columns[id(leaf)][index] for leaf in key]
-                parts = [key_of(value) or b"" for value in values]
-                joined = b"".join(len(part).to_bytes(8, "little") + part for part in parts)
+                identity = blake2b(digest_size=16)
+                for part in (key_of(value) or b"" for value in values):
+                    identity.update(len(part).to_bytes(8, "little") + part)
                 at = table.at(index)
-                row = seen.execute("SELECT place FROM seen WHERE key = ?", (joined,)).fetchone()
-                if row is None:
-                    seen.execute("INSERT INTO seen VALUES (?, ?)", (joined, _spoken(at)))
+                first = first_at.setdefault(identity.digest(), at)
+                if first is at:
                     continue
                 reported += 1
                 if reported <= _SHOWN:
                     shown = clip(values[0] if len(values) == 1 else values)
-                    message = f"{record_set.title}: the key `{shown}` is repeated, first {row[0]}"
+                    message = f"{record_set.title}: the key `{shown}` is repeated, first {_spoken(first)}"
                     beyond = Fault(DATA_KEY_NOT_UNIQUE, Problem(message, at, "correct one of the records, or the key"))
                     self._report(beyond)
-            if beyond is not None and reported > _SHOWN:
-                self._report(_counted(beyond, reported - _SHOWN))
+        if beyond is not None and reported > _SHOWN:
+            self._report(_counted(beyond, reported - _SHOWN))
 
-    def _unmatched(self, tables: Iterator[Table], edges: Sequence[Edge], places: Iterable[Place]) -> None:
-        """Report dangling references at `places`: each the number of its edge and a row."""
-        left: Counter[int] = Counter()
-        first: defaultdict[int, list[int]] = defaultdict(list)
-        for number, row in places:
-            left[number] += 1
-            (heapq.heappush if left[number] <= _SHOWN else heapq.heappushpop)(first[number], -row)
+    def _unmatched(self, tables: Iterator[Table], edges: Sequence[Edge], absent: Sequence[Iterable[Place]]) -> None:
+        """Report dangling references: for each edge, the places of the values that the other field lacks."""
+        left = [0] * len(edges)
         shown: defaultdict[int, list[int]] = defaultdict(list)
-        for number, rows in first.items():
-            for row in set(rows):
+        for number, places in enumerate(absent):
+            first: list[int] = []
+            for _, row in places:
+                left[number] += 1
+                (heapq.heappush if left[number] <= _SHOWN else heapq.heappushpop)(first, -row)
+            for row in set(first):
                 shown[-row].append(number)
         last: dict[int, Fault] = {}
         for row, table, index in _read_again(tables, iter(sorted(shown))):
-            for number in sorted(shown[row]):
+            for number in shown[row]:
                 edge = edges[number]
                 value = table.columns[id(edge.local)][index]
                 last[number] = unmatched(edge.local, edge.remote, value, table.at(index))
@@ -552,10 +483,6 @@ def _as_read(remote: Leaf) -> Leaf:
             if isinstance(leaf.origin, Resource):
                 return leaf
     return remote
-
-
-def _name_of(leaf: Leaf) -> _Name:
-    return id(leaf.origin), id(leaf.field), leaf.take.name
 
 
 def _foreign(leaf: Leaf) -> Iterator[Edge]:

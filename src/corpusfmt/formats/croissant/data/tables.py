@@ -9,9 +9,10 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from xxhash import xxh64_intdigest
 
-from corpusfmt.formats.croissant.data.batches import Batch, Broken, Take
+from corpusfmt.formats.croissant.data.batches import Batch, Take
 from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
@@ -181,8 +182,8 @@ def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:
     return np.frombuffer(native.hashes_of_integers(keys), dtype=np.uint64)
 
 
-def absent_in(known: Hashes, keys: Keys, salt: int) -> npt.NDArray[np.int64]:
-    """Return the places of keys that are not among some, whose hashes have a salt."""
+def absent_in(known: Hashes, keys: Keys) -> npt.NDArray[np.int64]:
+    """Return the places of keys that are not among some."""
     import numpy as np  # noqa: PLC0415
 
     each, places = keys, None
@@ -190,7 +191,7 @@ def absent_in(known: Hashes, keys: Keys, salt: int) -> npt.NDArray[np.int64]:
         low, high = _range_of([keys])
         if high - low < len(keys):
             each, places = np.arange(low, high + 1), keys - low  # each number once
-    absent = ~known.have(as_hashes(each) ^ np.uint64(salt))
+    absent = ~known.have(as_hashes(each))
     if places is not None and absent.any():
         absent = absent[places]
     return np.flatnonzero(absent)
@@ -223,8 +224,6 @@ def are_distinct(parts: Sequence[Keys]) -> bool:
 
 # A quoted cell may cross blocks; a longer one is left to the reader of rows.
 _MOST_PENDING = 16 * 1024 * 1024
-# Larger than the blocks of other readers: a block costs a few dozen calls, regardless of its size.
-_BLOCK = 1024 * 1024
 
 
 def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequence[KeyOf]) -> Iterator[Accepted | Batch]:
@@ -233,69 +232,47 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
     `leaves` are columns without transformations; `keys` consist of some of them. Raises `Broken` like `rows.batches`.
     """
     takes = takes_of(leaves)
-    if native is None:
-        yield from table(opened.path, lines(opened.contents), delimiter, takes)
-        return
-    pieces = _pieces(opened)
-    first = next(pieces, None)
-    if first is None:
-        return
+    pieces = blocks(opened.contents)
+    first = next(pieces, Block(b"", 1, 0))
     head, newline, rest = (first.data.removeprefix(BOM) if isinstance(first, Block) else b"").partition(b"\n")
     header = _header(head, delimiter)
-    if isinstance(first, LongLine) or not newline or not {take.name for take in takes} <= set(header):
+    is_known = newline and {take.name for take in takes} <= set(header)
+    if native is None or isinstance(first, LongLine) or not is_known:
         yield from table(opened.path, _lines_of(chain([first], pieces)), delimiter, takes)
         return
-    begun = Block(rest, 2, first.byte + len(first.data) - len(rest))
+
+    def row_by_row(begun: Block, others: Iterable[Block | LongLine] = ()) -> Iterator[Batch]:
+        found = _lines_of(chain([begun] if begun.data else [], others))
+        return body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
+
     place_of = places_of(header, (leaf.take.name for leaf in leaves))
     places = [place_of[leaf.take.name] for leaf in leaves]
-    pending = b""
-    for piece in chain([begun] if rest else [], pieces):
+    start = Block(rest, 2, first.byte + len(first.data) - len(rest))
+    begun = replace(start, data=b"")
+    for piece in chain([start] if rest else [], pieces):
         if isinstance(piece, LongLine):
-            yield from _slowly(opened, Block(pending, begun.line, begun.byte), pieces, delimiter, header, leaves, piece)
+            yield from row_by_row(begun, chain([piece], pieces))
             return
-        if not pending:
-            begun = piece
-        data = pending + piece.data
-        pending = b""
+        begun = replace(begun, data=begun.data + piece.data) if begun.data else piece
+        data = begun.data
         try:
             accepted = plainly(data, delimiter, len(header), places, leaves, keys)
         except (ValueError, Uneven):
-            yield from _slowly(opened, Block(data, begun.line, begun.byte), iter(()), delimiter, header, leaves)
-            continue
-        if accepted is not None:
-            yield accepted
-        elif data.count(b'"') % 2 and len(data) < _MOST_PENDING:
-            pending = data
+            yield from row_by_row(begun)
         else:
-            # A row may cross the end of the block where a quote or CR is in a place that only the reader can interpret.
-            crosses = b'"' in data or b"\r" in data
-            rest_of_all = pieces if crosses else iter(())
-            yield from _slowly(opened, Block(data, begun.line, begun.byte), rest_of_all, delimiter, header, leaves)
-            if crosses:
+            if accepted is not None:
+                yield accepted
+            elif data.count(b'"') % 2 and len(data) < _MOST_PENDING:
+                continue
+            elif b'"' in data or b"\r" in data:
+                # A row may cross the end of the block where only the reader can interpret a quote or CR.
+                yield from row_by_row(begun, pieces)
                 return
-    if pending:
-        yield from _slowly(opened, Block(pending, begun.line, begun.byte), iter(()), delimiter, header, leaves)
-
-
-def _pieces(opened: Opened) -> Iterator[Block | LongLine]:
-    gathered: list[bytes] = []
-    size = 0
-
-    def larger() -> Iterator[bytes]:
-        nonlocal gathered, size
-        try:
-            for chunk in opened.contents:
-                gathered.append(chunk)
-                size += len(chunk)
-                if size >= _BLOCK:
-                    yield b"".join(gathered)
-                    gathered, size = [], 0
-        except Broken:
-            yield b"".join(gathered)
-            raise
-        yield b"".join(gathered)
-
-    return blocks(larger())
+            else:
+                yield from row_by_row(begun)
+        begun = Block(b"", piece.line, piece.byte)
+    if begun.data:
+        yield from row_by_row(begun)
 
 
 def _header(head: bytes, delimiter: str) -> list[str]:
@@ -318,17 +295,3 @@ def _lines_of(pieces: Iterable[Block | LongLine]) -> Iterator[Line | LongLine]:
             yield from shifted(lines([piece.data]), piece.line, piece.byte)
         else:
             yield piece
-
-
-def _slowly(
-    opened: Opened,
-    begun: Block,
-    rest: Iterator[Block | LongLine],
-    delimiter: str,
-    header: Sequence[str],
-    leaves: Sequence[Leaf],
-    long_line: LongLine | None = None,
-) -> Iterator[Batch]:
-    takes = takes_of(leaves)
-    found = _lines_of(chain([begun] if begun.data else [], [long_line] if long_line is not None else [], rest))
-    yield from body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
