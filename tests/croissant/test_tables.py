@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import examples
 
-from corpusfmt.formats.croissant.data import arrays, tables
+from corpusfmt.formats.croissant.data import tables
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
@@ -298,6 +298,8 @@ def test_arrays_and_values_agree(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from corpusfmt.formats.croissant.data.arrays import judged_arrays
+
     column = Column(Take("column", "a"), CAST[kind], shape is not None, shape or None)
     columns: Sequence[Any] = [column]
     # Of many rows, few different texts stay a dictionary.
@@ -311,7 +313,7 @@ def test_arrays_and_values_agree(
     def opened() -> Opened:
         return Opened("t.parquet", "t.parquet", iter([file.getvalue()]))
 
-    fast = seen(arrays.judged_arrays(opened(), columns, keys), column, has_key=bool(keys))
+    fast = seen(judged_arrays(opened(), columns, keys), column, has_key=bool(keys))
     batches = of_parquet(opened(), [column.take], partial(values_of, [column.take]))
     rows = (Batch("t.parquet", size, found, first=first) for first, (size, found, _) in batches)
     slow = seen(rows, column, has_key=bool(keys))
@@ -340,13 +342,15 @@ def test_arrays_of_a_type_take_no_loop(stored: str, kind: str, shape: ArrayShape
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from corpusfmt.formats.croissant.data.arrays import judged_arrays
+
     values: dict[str, Any] = {"string": "a", "list_(pa.float32()": [1, 2, 3], "list_(pa.l": [[1], [2]], "struct": {}}
     value = next((value for name, value in values.items() if name in stored), 17)
     file = io.BytesIO()
     pq.write_table(pa.table({"a": pa.array([value, None] * 3, eval(f"pa.{stored}", {"pa": pa}))}), file)
     leaf: Any = Column(Take("column", "a"), CASTS.get(kind, unchanged), shape is not None, shape or None)
     keys = [KeyOf([leaf], required=False)] if kind in ("sc:Integer", "cr:UInt64", "sc:Date") and shape is None else []
-    (part,) = arrays.judged_arrays(Opened("t.parquet", "t", iter([file.getvalue()])), [leaf], keys)
+    (part,) = judged_arrays(Opened("t.parquet", "t", iter([file.getvalue()])), [leaf], keys)
     assert isinstance(part, Accepted)
     assert part.size == 6
 
@@ -356,11 +360,13 @@ def test_arrays_of_texts_that_are_not_utf8_are_not_accepted() -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from corpusfmt.formats.croissant.data.arrays import judged_arrays
+
     file = io.BytesIO()
     halves = pa.array([b"\xc3", b"\xa4"], pa.binary()).view(pa.string())
     pq.write_table(pa.table({"a": halves}), file)
     column = Column(Take("column", "a"), CASTS["sc:Text"])
     columns: Sequence[Any] = [column]
-    found = seen(arrays.judged_arrays(Opened("t.parquet", "t", iter([file.getvalue()])), columns, []), column)
+    found = seen(judged_arrays(Opened("t.parquet", "t", iter([file.getvalue()])), columns, []), column)
     assert (found.rows, len(found.faults)) == (0, 1)
     assert "is corrupt" in found.faults[0]

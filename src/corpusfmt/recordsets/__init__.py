@@ -16,7 +16,7 @@ from msgspec import Struct
 from corpusfmt.formats import all_formats, refuse_barred
 from corpusfmt.formats.recordsets import Column, Record, RecordSource
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
-from corpusfmt.io.paths import NO_MAPS, Entry, copies, entry_of
+from corpusfmt.io.paths import NO_MAPS, copies, entry_of
 from corpusfmt.model import BadInput, Finding, Severity, UsageError, html_table, pandas_module
 from corpusfmt.wording import clipped, unknown
 
@@ -145,39 +145,32 @@ def records(
     refuse_barred(entry)
     limits = limits.begun()
     opened = copies(maps, follow_links=follow_links)
-    source = copy_context().run(_opened, entry, record_set, opened, limits)
+
+    def source_of() -> RecordSource:
+        described = (fmt.records for fmt in all_formats() if fmt.records is not None)
+        with limited(limits, interrupting=False):
+            return next(described)(entry, record_set, opened)
+
+    source = copy_context().run(source_of)
     conditions = [_condition(source, each) for each in ([where] if isinstance(where, str) else where)]
     if split is not None:
         conditions.append(_of_split(source, split))
     return Records(source, [_column(source, each).name for each in fields], conditions, on_finding, limits)
 
 
-def _opened(entry: Entry, record_set: str | None, maps: Mapping[str, Entry], limits: Limits) -> RecordSource:
-    described = (fmt.records for fmt in all_formats() if fmt.records is not None)
-    with limited(limits, interrupting=False):
-        return next(described)(entry, record_set, maps)
-
-
 def _column(source: RecordSource, name: str) -> Column:
     """Return a column by its name, another of its names, or the last part of either. Raises `UsageError`."""
-    for called in (_own, _others, _last_parts):
-        found = [each for each in source.columns if name in called(each)]
+    names_of: tuple[Callable[[Column], Sequence[str]], ...] = (
+        lambda column: [column.name],
+        lambda column: column.aliases,
+        lambda column: re.split("[/#]", column.name)[-1:],
+    )
+    for names in names_of:
+        found = [column for column in source.columns if name in names(column)]
         if len(found) == 1:
             return found[0]
     known = [each.name for each in source.columns]
     raise UsageError(unknown("column", name, known, f"{source.name} has {', '.join(known) or 'none'}"))
-
-
-def _own(column: Column) -> list[str]:
-    return [column.name]
-
-
-def _others(column: Column) -> list[str]:
-    return [*column.aliases]
-
-
-def _last_parts(column: Column) -> list[str]:
-    return [re.split("[/#]", column.name)[-1]]
 
 
 def _condition(source: RecordSource, text: str) -> Condition:

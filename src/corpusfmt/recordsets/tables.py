@@ -55,9 +55,7 @@ def arrow_stream(columns: Sequence[Column], records: Iterable[Record], out: Bina
 
 def table_of(columns: Sequence[Column], records: Iterable[Record]) -> pa.Table:
     """Return records as an Arrow table. Raises `UsageError` without pyarrow, and for a column of several types."""
-    pa = _needs_arrow()
-    batches = list(_batches(columns, records))
-    return pa.Table.from_batches(batches)
+    return _needs_arrow().Table.from_batches(list(_batches(columns, records)))
 
 
 #: Writers of records by format name.

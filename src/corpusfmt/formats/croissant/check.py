@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -184,7 +184,7 @@ class Checker:
             self._json(text, Places(self.entry.path, text, head_bytes=head_bytes))
             return
         scripts = list(scripts_in(text))
-        wanted = [script for script in scripts if has_dataset(text, script)]
+        wanted = [script for script in scripts if re.compile(_DATASET).search(text, *script)]
         if not wanted:
             at = Location(self.entry.path, line=1)
             reason = "the page has no JSON-LD script" + (" with a Dataset" if scripts else "")
@@ -214,17 +214,15 @@ class Checker:
                 message = f"`{again.name}` occurs twice in one object, first on line {first.line}"
                 hint = "keep one of them, or make the value a list"
                 self.judge.report(JSON_DUPLICATE_KEY, Problem(message, at, hint))
-        if isinstance(tree, list) and not any(isinstance(each, dict) for each in tree):
-            reason = "a list without objects" if tree else "an empty list"
-            self._top(f"the document is {reason}, expected an object", places)
-        elif not isinstance(tree, dict | list):
-            self._top(f"the document is `{clip(tree)}`, expected an object", places)
-        else:
+        if isinstance(tree, dict) or (isinstance(tree, list) and any(isinstance(each, dict) for each in tree)):
             self._jsonld(tree, places)
-
-    def _top(self, reason: str, places: Places) -> None:
+            return
+        what = (
+            f"`{clip(tree)}`" if not isinstance(tree, list) else "a list without objects" if tree else "an empty list"
+        )
         hint = 'write one object with `@context` and `"@type": "sc:Dataset"`'
-        self.judge.report(NOT_A_JSONLD_OBJECT, Problem(reason, places.of(""), hint))
+        problem = Problem(f"the document is {what}, expected an object", places.of(""), hint)
+        self.judge.report(NOT_A_JSONLD_OBJECT, problem)
 
     def _jsonld(self, tree: Any, places: Places) -> None:
         try:
@@ -240,7 +238,9 @@ class Checker:
         description.required_by_profiles = {
             (kind, each.property) for kind in self._required for each in self._required[kind]
         }
-        self._judge_as(description.version)
+        judge = self._judge_for(description.version)
+        judge.tally, judge.coverage = self.judge.tally, self.judge.coverage
+        self.judge = judge
         self.judge.check(Claims(description))
         self.understood.append(description)
         if description.version == "0.8":
@@ -285,13 +285,6 @@ class Checker:
                 self.judge.report(CONTEXT_REMOTE, Problem(fault.reason, at, fault.hint))
             case "syntax":
                 self.judge.report(NOT_A_JSONLD_OBJECT, Problem(fault.reason, at, fault.hint))
-
-    def _judge_as(self, version: str) -> None:
-        """Continue with the version of the document, and keep all findings."""
-        before = self.judge
-        self.judge = self._judge_for(version)
-        self.judge.tally = before.tally
-        self.judge.coverage = before.coverage
 
     def _files(self, description: Description) -> None:
         coverage = self.judge.coverage
@@ -377,7 +370,8 @@ def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
         if row is None:
             continue
         values = view.all(row.name)
-        if len(values) > 1 and not row.many and not _one_in_each_language(values):
+        languages = {value.language for value in values if isinstance(value, Literal)} - {""}
+        if len(values) > 1 and not row.many and len(languages) < len(values):
             count = len({_identity(value) for value in values if not _names_extension(row, value)})
             if count > 1:
                 message = f"{view.title}: `{view.key(row.name)}` has {count} values, expected one"
@@ -398,11 +392,6 @@ def _rows(shape: str, version: str) -> dict[str, Property]:
             rows[f"sc:{row.name[3:]}"] = row
         rows[row.name] = row
     return rows
-
-
-def _one_in_each_language(values: Sequence[Value]) -> bool:
-    languages = {value.language for value in values if isinstance(value, Literal)} - {""}
-    return len(languages) == len(values)
 
 
 def _identity(value: Value) -> object:
@@ -481,12 +470,9 @@ def _is_of(view: View, node: Node, kind: str) -> bool:
         return True
     # The vocabulary of the property does not restrict the classes of other vocabularies.
     is_open = prefix in ("geocr", "odrl", "prov") and CLASSES.isdisjoint(named.types)
-    return is_open or _is_subclass(named, kind)
-
-
-def _is_subclass(node: Node, kind: str) -> bool:
     # schema.org has hundreds of subclasses of CreativeWork; any typed node except an agent passes as one.
-    return kind == "sc:CreativeWork" and not {"sc:Person", "sc:Organization"}.intersection(node.types)
+    is_work = kind == "sc:CreativeWork" and {"sc:Person", "sc:Organization"}.isdisjoint(named.types)
+    return is_open or is_work
 
 
 # --- web pages ---
@@ -521,8 +507,3 @@ def scripts_in(page: str) -> Iterator[tuple[int, int]]:
         if json_ld.search(page, opening.end(), start):
             yield start, closing.start()
         position = closing.end()
-
-
-def has_dataset(page: str, script: tuple[int, int]) -> bool:
-    """Return whether a script seems to contain a data set."""
-    return re.compile(_DATASET).search(page, *script) is not None

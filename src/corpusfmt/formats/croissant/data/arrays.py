@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from msgspec.structs import replace
+from pyarrow import types
 
 from corpusfmt.formats.croissant.data.batches import Batch, Take
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.formats.croissant.data.rows import of_parquet, stored_in, values_of
-from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, Uneven, bounds_of, hashes_of, native, whole_key
+from corpusfmt.formats.croissant.data.tables import (
+    Accepted,
+    Key,
+    KeyOf,
+    Uneven,
+    bounds_of,
+    hashes_of,
+    native,
+    whole_key,
+)
 from corpusfmt.formats.croissant.model.arrays import ANY_LIST, ArrayShape
 from corpusfmt.formats.croissant.model.casts import (
     FLOAT_BITS,
@@ -26,12 +38,6 @@ from corpusfmt.formats.croissant.model.casts import (
     unchanged,
 )
 from corpusfmt.io.parquet import MOST_ROWS
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from corpusfmt.formats.croissant.data.tables import Key
 
 # The number of rows checked at a time: an array costs some calls, regardless of its size.
 _ROWS = 16 * MOST_ROWS
@@ -79,9 +85,6 @@ def _keys_in(array: Any, leaf: Leaf, is_key: bool) -> Key | None:
 
 def _inside(array: Any, shape: ArrayShape, *, is_open: bool) -> Any:
     """Return the values in lists of a shape. Raises `Uneven` for any other shape, unless it `is_open` to further lists."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-    from pyarrow import types  # noqa: PLC0415 - large, and an extra
-
     for dimension, size in enumerate(shape):
         kind = array.type
         if types.is_fixed_size_list(kind):
@@ -101,8 +104,6 @@ def _inside(array: Any, shape: ArrayShape, *, is_open: bool) -> Any:
 
 def _judged(array: Any, cast: Cast, is_key: bool) -> Key | None:
     """Return the keys of a column if all its values have a type. Raises `Uneven` if only a cast can decide."""
-    from pyarrow import types  # noqa: PLC0415
-
     kind = array.type
     if types.is_dictionary(kind):
         return _of_dictionary(array, cast, is_key)
@@ -127,8 +128,6 @@ def _judged(array: Any, cast: Cast, is_key: bool) -> Key | None:
 
 def _is_plain(kind: Any, cast: Cast) -> bool:
     """Return whether every value stored as one type also has another."""
-    from pyarrow import types  # noqa: PLC0415
-
     if types.is_null(kind):
         return True
     if cast in (to_float, to_number):
@@ -142,8 +141,6 @@ def _is_plain(kind: Any, cast: Cast) -> bool:
 
 def _of_dictionary(array: Any, cast: Cast, is_key: bool) -> Key | None:
     """Judge each value of a dictionary once, if used or not."""
-    import numpy as np  # noqa: PLC0415
-
     array.validate(full=True)
     found = _judged(array.dictionary, cast, is_key)
     if found is None:
@@ -156,9 +153,6 @@ def _of_dictionary(array: Any, cast: Cast, is_key: bool) -> Key | None:
 
 def _of_numbers(array: Any, cast: Cast) -> Key:
     """Return keys from valid numbers, days or nulls."""
-    import numpy as np  # noqa: PLC0415
-    from pyarrow import types  # noqa: PLC0415
-
     present = _present(array)
     if types.is_null(array.type):
         return np.zeros(len(array), np.int64), np.zeros(len(array), np.bool_)
@@ -176,9 +170,6 @@ def _of_numbers(array: Any, cast: Cast) -> Key:
 # Arrow's functions do the same, but their import takes as long as reading a small file.
 def _numbers(array: Any) -> npt.NDArray[Any]:
     """Return the numbers in an array of numbers, days or times; for nulls, any number."""
-    import numpy as np  # noqa: PLC0415
-    from pyarrow import types  # noqa: PLC0415
-
     is_number = types.is_integer(array.type) or types.is_floating(array.type)
     kind = array.type.to_pandas_dtype() if is_number else f"int{array.type.bit_width}"
     return np.frombuffer(array.buffers()[1] or b"", dtype=kind)[array.offset : array.offset + len(array)]
@@ -186,16 +177,12 @@ def _numbers(array: Any) -> npt.NDArray[Any]:
 
 def _offsets(array: Any, *, is_large: bool) -> npt.NDArray[np.int64]:
     """Return where each text or list begins, and where the last ends."""
-    import numpy as np  # noqa: PLC0415
-
     found = np.frombuffer(array.buffers()[1] or b"", dtype=np.int64 if is_large else np.int32)
     return found[array.offset : array.offset + len(array) + 1].astype(np.int64)
 
 
 def _present(array: Any) -> npt.NDArray[np.bool_]:
     """Return which values of an array are not null."""
-    import numpy as np  # noqa: PLC0415
-
     bits = array.buffers()[0]
     if bits is None:
         return np.ones(len(array), dtype=np.bool_)
@@ -213,9 +200,6 @@ def _refuse_beyond(array: Any, bounds: tuple[int, int]) -> None:
 
 
 def _of_texts(array: Any, cast: Cast, is_key: bool) -> Key | None:
-    import numpy as np  # noqa: PLC0415
-    from pyarrow import types  # noqa: PLC0415
-
     array.validate(full=True)  # checks that it is UTF-8
     if cast in (to_text, unchanged) and not is_key:
         return None

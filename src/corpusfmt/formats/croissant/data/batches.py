@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -62,11 +61,11 @@ class Broken(Exception):
 
 
 class Lacking(Exception):
-    """A file has nothing to read because it lacks a column or path."""
+    """A file has nothing to read because it lacks columns or paths."""
 
-    def __init__(self, fault: NoColumn) -> None:
-        super().__init__(fault)
-        self.fault = fault
+    def __init__(self, faults: Sequence[NoColumn]) -> None:
+        super().__init__(faults)
+        self.faults = faults
 
 
 class Batch(Struct):
@@ -92,39 +91,6 @@ class Batch(Struct):
         if self.lines is not None:
             return Location(self.path, line=self.lines[row])
         return Location(self.path, record=f"record {self.first + row + 1}")
-
-
-class Absent:
-    """Columns that no file of a source has: rows of one file may lack a member that another file has.
-
-    JSON shows this only after its rows; a table that lacks a column is not read at all.
-    """
-
-    def __init__(self, empty: Mapping[Take, Sequence[Any]]) -> None:
-        self._empty = empty
-        self._files = 0
-        self._first: dict[Take, NoColumn] = {}
-        self._times: Counter[Take] = Counter()
-
-    def of_file(self, batches: Iterable[Batch]) -> Iterator[Batch]:
-        """Yield the batches of one file, and keep the faults of missing columns."""
-        has_content = False
-        for batch in batches:
-            has_content = has_content or batch.size > 0
-            for fault in batch.faults:
-                if isinstance(fault, NoColumn):
-                    self._first.setdefault(fault.take, fault)
-                    self._times[fault.take] += 1
-                    has_content = True
-            batch.faults = [fault for fault in batch.faults if not isinstance(fault, NoColumn)]
-            yield batch
-        self._files += has_content
-
-    def rest(self) -> Iterator[Batch]:
-        """Yield the faults of columns that no file has, in a batch without rows, after the last file."""
-        faults: list[Trouble] = [fault for take, fault in self._first.items() if self._times[take] == self._files]
-        if faults:
-            yield Batch("", 0, self._empty, faults=faults)
 
 
 def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> list[NoColumn]:

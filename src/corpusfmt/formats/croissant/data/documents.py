@@ -33,7 +33,7 @@ from corpusfmt.formats.recordsets import Record
 from corpusfmt.formats.rows.records import language_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import MAX_DEPTH, json_line, json_type
-from corpusfmt.model import Document, Fault, Finding, Json, Location, Problem, Tally, UsageError
+from corpusfmt.model import Document, Fault, Finding, Json, Problem, Tally, UsageError
 from corpusfmt.rules import finding_of
 
 _TEXTS, _ID = ("text", "content"), "id"
@@ -82,12 +82,46 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | 
     entry = shard.files["description"]
     description = understood(entry)
     chosen = _chosen(description, options.reading)
-    maker = _Maker(chosen)
-    for each in records_of(description, entry.folder(), chosen.record_set, options.maps):
-        if isinstance(each, Finding):
-            yield Rejected(each, b"")
+    text_field, id_fields = name_of(chosen.text), [name_of(each) for each in chosen.id]
+    names = _Names(chosen.record_set.fields, chosen.name)
+    number = 0
+    for record in records_of(description, entry.folder(), chosen.record_set, options.maps):
+        if isinstance(record, Finding):
+            yield Rejected(record, b"")
+            continue
+        number += 1
+        text, identity = record[text_field], [record[name] for name in id_fields]
+        fault = _unfit(record, text_field, id_fields)
+        left: list[str] = []
+        if fault is None:
+            given = {name: value for name, value in record.items() if name != text_field and [name] != id_fields}
+            try:
+                fields = _held(names.renamed(given), "", left, _MOST_LEVELS)
+            except _TooDeep:
+                message = f"nested deeper than {_MOST_LEVELS} levels"
+                hint = "flatten the value, or remove the field from the description"
+                fault = Fault(RECORD_TOO_DEEP, Problem(message, record.at, hint))
+        if fault is not None:
+            yield _rejected(record, fault)
+            continue
+        yield from (LeftOut(what, record.at) for what in left)
+        if not identity:
+            fields[SYNTHETIC] = True
+            document_id = f"{chosen.name}:{number}:{xxh3_64_hexdigest(text.encode())}"
         else:
-            yield from maker.made(each)
+            document_id = str(identity[0]) if len(identity) == 1 else json_line(identity)[:-1].decode()
+        own: dict[str, str | None] = {
+            name: fields.pop(name) for name in _NAMED if isinstance(fields.get(name, 0), str | None)
+        }
+        yield Document(
+            document_id,
+            text,
+            source=own.get("source") or SOURCE,
+            added=own.get("added"),
+            created=own.get("created"),
+            lang=language_in(fields),
+            metadata=fields or None,
+        )
 
 
 # --- choose a record set and its fields ---
@@ -148,58 +182,6 @@ def _fields_called(record_set: RecordSet, name: str) -> list[Field]:
 # --- documents ---
 
 
-class _Maker:
-    """Converts the records of one record set to documents, and counts them."""
-
-    def __init__(self, chosen: Chosen) -> None:
-        self._name = chosen.name
-        self._text = name_of(chosen.text)
-        self._id = [name_of(each) for each in chosen.id]
-        self._shape = _Names(chosen.record_set.fields, chosen.name)
-        self._number = 0
-
-    def made(self, record: Record) -> Iterator[Document | Rejected | LeftOut]:
-        self._number += 1
-        text = record[self._text]
-        identity = [record[name] for name in self._id]
-        unfit = _text_fault(self._text, text, record.at)
-        for name, value in zip(self._id, identity, strict=True):
-            unfit = unfit or _id_fault(name, value, record.at)
-        if unfit is not None:
-            yield _rejected(record, unfit)
-            return
-        given = {name: value for name, value in record.items() if name != self._text and [name] != self._id}
-        left: list[str] = []
-        try:
-            fields = _held(self._shape.renamed(given), "", left, _MOST_LEVELS)
-        except _TooDeep:
-            message = f"nested deeper than {_MOST_LEVELS} levels"
-            problem = Problem(message, record.at, "flatten the value, or remove the field from the description")
-            yield _rejected(record, Fault(RECORD_TOO_DEEP, problem))
-            return
-        yield from (LeftOut(what, record.at) for what in left)
-        yield self._document(text, identity, fields)
-
-    def _document(self, text: str, identity: Sequence[str | int], fields: Json) -> Document:
-        if not identity:
-            fields[SYNTHETIC] = True
-            made = f"{self._name}:{self._number}:{xxh3_64_hexdigest(text.encode())}"
-        else:
-            made = str(identity[0]) if len(identity) == 1 else json_line(identity)[:-1].decode()
-        own: dict[str, str | None] = {
-            name: fields.pop(name) for name in _NAMED if isinstance(fields.get(name, 0), str | None)
-        }
-        return Document(
-            made,
-            text,
-            source=own.get("source") or SOURCE,
-            added=own.get("added"),
-            created=own.get("created"),
-            lang=language_in(fields),
-            metadata=fields or None,
-        )
-
-
 class _Names:
     """The names of fields and nested fields in metadata: without their parent's name."""
 
@@ -245,20 +227,20 @@ def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
     return value
 
 
-def _text_fault(field: str, value: Any, at: Location) -> Fault | None:
-    if type(value) is str:
-        return None
-    hint = "add the text, remove the record, or name another field with --text-field"
-    return Fault(RECORD_WITHOUT_TEXT, Problem(f"`{field}` is {_kind(value)}, expected text", at, hint))
-
-
-def _id_fault(field: str, value: Any, at: Location) -> Fault | None:
-    if value is None or value == "":
-        message = f"`{field}` is {'null' if value is None else 'empty'}"
-        return Fault(RECORD_WITHOUT_ID, Problem(message, at, "give the record an id"))
-    if type(value) not in (str, int):
-        message = f"`{field}` is {_kind(value)}, expected text or a whole number"
-        return Fault(RECORD_WITHOUT_ID, Problem(message, at, "name another field with --id-field"))
+def _unfit(record: Record, text_field: str, id_fields: Sequence[str]) -> Fault | None:
+    """Return why a record is no document: its text is not text, or a field of its id has no id."""
+    if type(record[text_field]) is not str:
+        hint = "add the text, remove the record, or name another field with --text-field"
+        message = f"`{text_field}` is {_kind(record[text_field])}, expected text"
+        return Fault(RECORD_WITHOUT_TEXT, Problem(message, record.at, hint))
+    for name in id_fields:
+        value = record[name]
+        if value is None or value == "":
+            message = f"`{name}` is {'null' if value is None else 'empty'}"
+            return Fault(RECORD_WITHOUT_ID, Problem(message, record.at, "give the record an id"))
+        if type(value) not in (str, int):
+            message = f"`{name}` is {_kind(value)}, expected text or a whole number"
+            return Fault(RECORD_WITHOUT_ID, Problem(message, record.at, "name another field with --id-field"))
     return None
 
 

@@ -282,27 +282,16 @@ class Files:
             yield Opened(entry.path, full_path, self._raw(view, entry), entry)
 
     def local(self, view: Resource) -> Iterator[Entry]:
-        """Yield the existing files on disk of a FileObject or FileSet."""
-        wanted = selection(view) if isinstance(view, FileSet) else lambda _path: True
-        if self.is_listed(view):
-            for target in (target for manifest in view.manifests for target in manifest.target_views):
+        """Yield the existing files on disk that hold a FileObject or FileSet: its own, archives around it, its manifests."""
+        for manifest in view.manifests if self.is_listed(view) else ():
+            for target in manifest.target_views:
                 if isinstance(target, Resource) and target is not view:
                     yield from self.local(target)
-            with suppress(Broken, NotRead):
-                for each in self.listed(view):
-                    with suppress(Broken, NotRead):
-                        yield self.listed_entry(view, each)
-        try:
-            sources = [self.entry(container) for container in self.containers_of(view)]
-            if not sources and not view.manifests:
-                sources = [self.copies.get(view, self._folder) if isinstance(view, FileSet) else self.entry(view)]
-        except (Broken, NotRead):
-            return
-        for source in sources:
-            if source.kind == "file":
-                yield source
-            elif source.kind == "directory":
-                yield from (entry for entry in walk(source) if entry.kind == "file" and wanted(entry.path))
+        with suppress(Broken, NotRead):
+            archives = [entry for each in self.containers_of(view) if (entry := self.entry(each)).kind == "file"]
+            yield from archives
+            if not archives:
+                yield from (opened.entry for opened in self.opened(view) if opened.entry is not None)
 
     def _selected(self, view: FileSet, containers: Sequence[FileObject]) -> Iterator[Opened]:
         wanted, behind = selection(view), partial(may_select, view)

@@ -7,15 +7,15 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from importlib.util import find_spec
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.arrays import judged_arrays
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NotRead, Take
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.findings import (
@@ -38,6 +38,7 @@ from corpusfmt.formats.croissant.data.reader import (
     Table,
     Tree,
     plan_records,
+    reading,
     references_of,
     referring_parents,
     unmatched,
@@ -46,7 +47,9 @@ from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.data.stored import StoredTypes
 from corpusfmt.formats.croissant.data.tables import (
     Accepted,
+    Key,
     KeyOf,
+    Keys,
     absent_in,
     are_distinct,
     as_hashes,
@@ -60,9 +63,6 @@ from corpusfmt.io.keys import Hashes, KeyWriter, Place, few_hashes, repeated_in_
 from corpusfmt.io.keys import unmatched as unmatched_places
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
-
-if TYPE_CHECKING:
-    from corpusfmt.formats.croissant.data.tables import Key, Keys
 
 # The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10
@@ -167,7 +167,7 @@ def judge_data(
     `maps` names local copies by id; `scratch` is a local folder for temporary files. Returns the number of records and the
     data that was not checked.
     """
-    with RecordReader(description, folder, maps, scratch) as reader:
+    with reading(description, folder, maps, scratch) as reader:
         judge = _DataJudge(description, reader, report)
         judge.run()
     return judge.records, judge.gaps
@@ -315,7 +315,9 @@ class _DataJudge:
 
         def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
             kind = kind_of(origin, file.name)
-            if kind == "parquet":
+            if kind == "parquet" and find_spec("pyarrow") is not None:
+                from corpusfmt.formats.croissant.data.arrays import judged_arrays  # noqa: PLC0415 - needs pyarrow
+
                 return judged_arrays(file, leaves, keys)
             return judged(file, DELIMITERS[kind], leaves, keys) if kind in DELIMITERS and are_plain else None
 
@@ -406,8 +408,9 @@ class _DataJudge:
                 for part in (key_of(value) or b"" for value in values):
                     identity.update(len(part).to_bytes(8, "little") + part)
                 at = table.at(index)
-                first = first_at.setdefault(identity.digest(), at)
-                if first is at:
+                first = first_at.get(identity.digest())
+                if first is None:
+                    first_at[identity.digest()] = at
                     continue
                 reported += 1
                 if reported <= _SHOWN:

@@ -143,26 +143,28 @@ def leaf_from(each: Field, source: DataSource) -> Leaf:
 
 def steps_of(source: DataSource, *, by_item: bool = False) -> tuple[Step, ...]:
     """Return the transformations of a source, in order; `by_item`: a name in a JSON path is that of each item of a list."""
-    return tuple(step for transform in source.transforms for step in _steps(transform, by_item))
+    return tuple(
+        _STEPS[name](transform, text) if name in _STEPS else _query(transform, text, by_item)
+        for transform in source.transforms
+        for name in _ORDER
+        if (text := transform.text(name)) is not None
+    )
 
 
 def taken_from(each: View, source: DataSource) -> tuple[Take, View | None]:
     """Return the take of a source, and the view of its extraction; without one, the content or lines of files."""
+    content = "lines" if source.reads_lines else "content"
     for extract in source.extracts:
         for kind in ("column", "jsonPath", "fileProperty"):
             name = extract.text(f"cr:{kind}")
-            if name is not None:
-                _check(each, kind, name)
-                is_content = (kind, name) == ("fileProperty", "content")
-                return Take(kind, "lines" if is_content and source.reads_lines else name), extract
-    return Take("fileProperty", "lines" if source.reads_lines else "content"), None
-
-
-def _check(each: View, kind: str, name: str) -> None:
-    if kind == "jsonPath":
-        _path(each, name)
-    if kind == "fileProperty" and name not in _FILE_PROPERTIES:
-        raise NotRead(f"{each.title}: unknown file property `{clip(name)}`")
+            if name is None:
+                continue
+            if kind == "jsonPath":
+                _path(each, name)
+            if kind == "fileProperty" and name not in _FILE_PROPERTIES:
+                raise NotRead(f"{each.title}: unknown file property `{clip(name)}`")
+            return Take(kind, content if (kind, name) == ("fileProperty", "content") else name), extract
+    return Take("fileProperty", content), None
 
 
 def _path(view: View, text: str) -> list[Any]:
@@ -189,30 +191,31 @@ def _cast(each: Field, source: DataSource, kind: str) -> Cast:
 # --- transformations ---
 
 
-def _steps(transform: Transform, by_item: bool) -> list[Step]:
-    found = []
-    for name in _ORDER:
-        text = transform.text(name)
-        if text is not None:
-            is_path = name in ("cr:jsonPath", "cr:jsonQuery")
-            found.append(_query(transform, text, by_item) if is_path else _STEPS[name](transform, text))
-    return found
-
-
-def _regex(transform: Transform, pattern: str) -> Step:
-    pattern = _pattern(transform, pattern)
+def _on_texts(change: Callable[[list[str], Patterns], Sequence[Any]], pattern: str = "") -> Step:
+    """Return a step that changes the texts of a column; where it gives None, the text does not match `pattern`."""
 
     def step(column: Sequence[Any], patterns: Patterns) -> Column:
-        texts, faults = _texts(column)
-        groups = patterns.first_groups(pattern, list(texts.values()))
+        texts: dict[int, str] = {}
+        faults: dict[int, Reason] = {}
+        for index, value in enumerate(column):
+            if value is not None:
+                try:
+                    texts[index] = to_text(value)
+                except ValueError as error:
+                    faults[index] = str(error)
         found: list[Any] = [None] * len(column)
-        for (index, text), group in zip(texts.items(), groups, strict=True):
-            if group is None:
+        for (index, text), value in zip(texts.items(), change(list(texts.values()), patterns), strict=True):
+            found[index] = value
+            if value is None:
                 faults[index] = f"`{clip(text)}` does not match `{clip(pattern)}`"
-            found[index] = group
         return found, faults
 
     return step
+
+
+def _regex(transform: Transform, text: str) -> Step:
+    pattern = _pattern(transform, text)
+    return _on_texts(lambda texts, patterns: patterns.first_groups(pattern, texts), pattern)
 
 
 def _replace(transform: Transform, text: str) -> Step:
@@ -220,26 +223,11 @@ def _replace(transform: Transform, text: str) -> Step:
     if not slash:
         raise NotRead(f"{transform.title}: `replace` is `{clip(text)}`, expected a pattern, a slash and a replacement")
     pattern = _pattern(transform, pattern)
-
-    def step(column: Sequence[Any], patterns: Patterns) -> Column:
-        texts, faults = _texts(column)
-        found: list[Any] = [None] * len(column)
-        for index, value in zip(texts, patterns.replaced(pattern, replacement, list(texts.values())), strict=True):
-            found[index] = value
-        return found, faults
-
-    return step
+    return _on_texts(lambda texts, patterns: patterns.replaced(pattern, replacement, texts))
 
 
 def _split(_transform: Transform, separator: str) -> Step:
-    def step(column: Sequence[Any], _patterns: Patterns) -> Column:
-        texts, faults = _texts(column)
-        found: list[Any] = [None] * len(column)
-        for index, text in texts.items():
-            found[index] = text.split(separator) if separator else list(text)
-        return found, faults
-
-    return step
+    return _on_texts(lambda texts, _: [text.split(separator) if separator else list(text) for text in texts])
 
 
 def _query(transform: Transform, text: str, by_item: bool) -> Step:
@@ -287,15 +275,3 @@ def _pattern(transform: Transform, text: str) -> str:
     if isinstance(expression, str):
         raise NotRead(f"{transform.title}: `{clip(text)}` is not a regular expression: {expression}")
     return expression.pattern
-
-
-def _texts(column: Sequence[Any]) -> tuple[dict[int, str], dict[int, Reason]]:
-    texts: dict[int, str] = {}
-    faults: dict[int, Reason] = {}
-    for index, value in enumerate(column):
-        if value is not None:
-            try:
-                texts[index] = to_text(value)
-            except ValueError as error:
-                faults[index] = str(error)
-    return texts, faults

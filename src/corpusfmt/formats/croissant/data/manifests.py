@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
-from corpusfmt.formats.croissant.data.batches import Batch, Broken, NoColumn, NotRead
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, Lacking, NoColumn, NotRead
 from corpusfmt.formats.croissant.data.files import Listed, Opened, claims_archive, damaged, inside_another, split_codec
 from corpusfmt.formats.croissant.data.findings import DATA_COLUMN_MISSING, DATA_TRANSFORM_FAILED
 from corpusfmt.formats.croissant.data.leaves import steps_of, taken_from
@@ -28,18 +28,20 @@ def names_in(source: DataSource, target: Resource, opened: Opened, patterns: Pat
     take, _ = taken_from(source, source)
     steps = steps_of(source)
     for file in _unpacked(target, opened):
-        for batch in batches(target, file, [take]):
-            for trouble in batch.faults:
-                raise Broken(_fault_of(source, trouble))
-            column: Sequence[Any] = batch.columns[take]
-            for step in steps:
-                try:
+        try:
+            for batch in batches(target, file, [take]):
+                for trouble in batch.faults:
+                    raise Broken(_fault_of(source, trouble))
+                column: Sequence[Any] = batch.columns[take]
+                for step in steps:
                     column, wrong = step(column, patterns)
-                except PatternFault as fault:
-                    raise Broken(_failed(source, str(fault), source.at)) from fault
-                for row, reason in wrong.items():
-                    raise Broken(_failed(source, str(reason), batch.at(row)))
-            yield from _texts(column, batch)
+                    for row, reason in wrong.items():
+                        raise Broken(_failed(source, str(reason), batch.at(row)))
+                yield from _texts(column, batch)
+        except Lacking as lacks:
+            raise Broken(_fault_of(source, lacks.faults[0])) from lacks
+        except PatternFault as fault:
+            raise Broken(_failed(source, str(fault), source.at)) from fault
 
 
 def _unpacked(target: Resource, opened: Opened) -> Iterator[Opened]:

@@ -12,9 +12,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from threading import Timer
-from types import TracebackType
-from typing import Self
 
 from corpusfmt.formats.croissant.data import _matching
 from corpusfmt.io.limits import meter, processor_time
@@ -31,7 +30,7 @@ class PatternFault(Exception):
     """A pattern cannot be run, or takes too long."""
 
 
-class Patterns:
+class Patterns(AbstractContextManager["Patterns"]):
     """Runs regular expressions in a separate process, which starts when it is first needed."""
 
     def __init__(self, time_limit: float) -> None:
@@ -40,12 +39,7 @@ class Patterns:
         #: Patterns that took too long.
         self._slow: set[str] = set()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain, count
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
 from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
-    Absent,
     Batch,
     Broken,
     Lacking,
@@ -37,15 +35,7 @@ from corpusfmt.formats.croissant.data.lookup import Lookup
 from corpusfmt.formats.croissant.data.patterns import TIME_LIMIT, PatternFault, Patterns
 from corpusfmt.formats.croissant.data.rows import batches
 from corpusfmt.formats.croissant.model.casts import NO_ARRAY, Reason
-from corpusfmt.formats.croissant.model.graph import (
-    DataSource,
-    Description,
-    Field,
-    FileObject,
-    FileSet,
-    RecordSet,
-    Resource,
-)
+from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.general import out_of_range
 from corpusfmt.formats.recordsets import Record
@@ -56,6 +46,8 @@ from corpusfmt.io.text import NumberFault
 from corpusfmt.model import Fault, Location, Problem
 
 Origin = Resource | RecordSet
+#: Values of leaves, and the nested records of joins with a container (lists of values of their leaves), by identity.
+Columns = Mapping[int, Sequence[Any]]
 
 
 class Tree(Struct, eq=False):
@@ -87,19 +79,6 @@ class Join(Struct, eq=False):
     follows: bool = True
 
 
-class RecordPlan(Struct, eq=False):
-    """How to make the records of a record set: its tree, and the leaf of each field with values."""
-
-    record_set: RecordSet
-    tree: Tree
-    leaf: dict[int, Leaf]
-    nested: dict[int, Join]
-
-    def leaf_of(self, each: Field) -> Leaf | None:
-        """Return the leaf of a field, None for a field that consists of others."""
-        return self.leaf.get(id(each))
-
-
 class Edge(Struct, frozen=True, eq=False):
     """A reference: the values of one leaf occur in another."""
 
@@ -107,17 +86,114 @@ class Edge(Struct, frozen=True, eq=False):
     remote: Leaf
 
 
+class RecordPlan(Struct, eq=False):
+    """How to make the records of a record set: its tree, and by identity the leaf or join of each field with values."""
+
+    record_set: RecordSet
+    tree: Tree
+    leaf: dict[int, Leaf]
+    nested: dict[int, Join]
+
+    def value(self, each: Field, columns: Columns, row: int) -> Any:
+        """Return the value of a field in a row."""
+        leaf, join = self.leaf.get(id(each)), self.nested.get(id(each))
+        if leaf is not None:
+            return columns[id(leaf)][row]
+        if each.has_constant:
+            return each.constant
+        if join is not None:
+            matches = columns[id(join)][row]
+            inner = dict(zip(map(id, join.tree.everything()), zip(*matches, strict=True), strict=False))
+            return [self._object(each, inner, number) for number in range(len(matches))]
+        values = self._object(each, columns, row)
+        lists = [value for value in values.values() if isinstance(value, list)]
+        if each.is_array and all(value is None for value in values.values()):
+            return None
+        several = each.is_array or "cr:RecordSet" in each.data_types
+        if several and len(lists) == len(values) and len({len(value) for value in lists}) == 1:
+            return [dict(zip(values, items, strict=True)) for items in zip(*lists, strict=True)]
+        return values
+
+    def _object(self, each: Field, columns: Columns, row: int) -> dict[str, Any]:
+        return {name_of(inner): self.value(inner, columns, row) for inner in each.sub_fields}
+
+
 def plan_records(record_set: RecordSet, wanted: Iterable[Field] | None = None) -> RecordPlan:
     """Return how to make the records of a record set, or only their wanted values.
 
     Raises `NotRead` if the description is incomplete.
     """
-    builder = _Builder(record_set)
+    leaf: dict[int, Leaf] = {}
+    edges: list[Edge] = []
+    containers: list[tuple[Field, list[Leaf]]] = []
+
+    def add(each: Field, leaves: list[Leaf]) -> None:
+        if each.has_constant and not each.sources:
+            return
+        if each.sub_fields:
+            if each.parent_fields:
+                leaves = []
+                containers.append((each, leaves))
+            for inner in each.sub_fields:
+                add(inner, leaves)
+            return
+        own = leaf[id(each)] = leaf_of(each)
+        if own.origin is record_set:
+            raise NotRead(f"{each.title}: the source is a field of the same record set")
+        leaves.append(own)
+        edges.extend(references_of(each, own))
+
+    own_leaves: list[Leaf] = []
     for each in record_set.fields if wanted is None else wanted:
-        builder.add(each, builder.leaves)
-    if wanted is not None and not builder.leaves:
+        add(each, own_leaves)
+    if not own_leaves and wanted is not None:
         return plan_records(record_set)  # constants are in as many records as the other fields
-    return builder.plan()
+    origins = list({id(each.origin): each.origin for each in own_leaves}.values())
+    if not origins:
+        raise NotRead(f"{record_set.title}: no field has a source")
+    for origin in origins:
+        for each in origin.every_field if isinstance(origin, RecordSet) else ():
+            if not each.sub_fields and each.references:
+                edges.extend(references_of(each, of_field(each)))
+    targets = {id(edge.remote.origin) for edge in edges if edge.remote.origin is not edge.local.origin}
+    first = next((origin for origin in origins if id(origin) not in targets), origins[0])
+    trees = {id(first): Tree(first)}
+
+    def is_joined(origin: Origin) -> bool:
+        """Add an origin below one that is already in the tree, along or against a reference."""
+        for edge in edges:
+            for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
+                if remote.origin is origin and id(local.origin) in trees:
+                    tree = trees[id(origin)] = Tree(origin)
+                    trees[id(local.origin)].joins.append(Join(local, remote, tree, follows=local is edge.local))
+                    return True
+        return False
+
+    pending = [origin for origin in origins if origin is not first]
+    while pending:
+        joined = next(filter(is_joined, pending), None)
+        if joined is None:
+            raise NotRead(f"{record_set.title}: the sources are not joined")
+        pending.remove(joined)
+    for own in own_leaves:
+        trees[id(own.origin)].leaves.append(own)
+    nested = {}
+    for container, leaves in containers:
+        join = _join_of(container, leaves, leaf)
+        trees[id(join.local.origin)].joins.append(join)
+        nested[id(container)] = join
+    return RecordPlan(record_set, trees[id(first)], leaf, nested)
+
+
+def _join_of(container: Field, leaves: list[Leaf], leaf: Mapping[int, Leaf]) -> Join:
+    for parent in container.parent_fields:
+        if parent.sources:
+            remote = leaf_from(parent, parent.sources[0])
+            for target in (target for reference in parent.references for target in reference.target_views):
+                local = leaf.get(id(target))
+                if local is not None and all(each.origin is remote.origin for each in leaves):
+                    return Join(local, remote, Tree(remote.origin, leaves), container)
+    raise NotRead(f"{container.title}: `parentField` does not join the source to a field of the record set")
 
 
 def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
@@ -125,20 +201,16 @@ def references_of(each: Field, leaf: Leaf) -> Iterator[Edge]:
     for reference in each.references:
         if reference is source_of(each):
             continue
-        yield from (Edge(leaf, remote) for remote in _remotes(each, reference))
-
-
-def _remotes(each: Field, reference: DataSource) -> Iterator[Leaf]:
-    for target in reference.target_views:
-        if isinstance(target, Field):
-            if target.record_set is not None:
-                yield of_field(target)
-            if target.sources:
-                beyond = leaf_of(target)
-                if isinstance(beyond.origin, FileObject | FileSet):
-                    yield beyond
-        elif isinstance(target, Resource) and reference.extracts:
-            yield leaf_from(each, reference)
+        for target in reference.target_views:
+            if isinstance(target, Field):
+                if target.record_set is not None:
+                    yield Edge(leaf, of_field(target))
+                if target.sources:
+                    beyond = leaf_of(target)
+                    if isinstance(beyond.origin, FileObject | FileSet):
+                        yield Edge(leaf, beyond)
+            elif isinstance(target, Resource) and reference.extracts:
+                yield Edge(leaf, leaf_from(each, reference))
 
 
 def referring_parents(record_set: RecordSet) -> Iterator[Leaf]:
@@ -173,86 +245,6 @@ def _of_same_values(each: Field | None) -> Iterator[Field]:
         each = next((view for view in targets if isinstance(view, Field)), None)
 
 
-class _Builder:
-    def __init__(self, record_set: RecordSet) -> None:
-        self.record_set = record_set
-        self.leaves: list[Leaf] = []
-        self._by_field: dict[int, Leaf] = {}
-        self._nested: list[tuple[Field, list[Leaf]]] = []
-        self._edges: list[Edge] = []
-
-    def add(self, each: Field, leaves: list[Leaf]) -> None:
-        if each.has_constant and not each.sources:
-            return
-        if each.sub_fields:
-            below = leaves
-            if each.parent_fields:
-                below = []
-                self._nested.append((each, below))
-            for inner in each.sub_fields:
-                self.add(inner, below)
-            return
-        leaf = leaf_of(each)
-        if leaf.origin is self.record_set:
-            raise NotRead(f"{each.title}: the source is a field of the same record set")
-        leaves.append(leaf)
-        self._by_field[id(each)] = leaf
-        self._edges.extend(references_of(each, leaf))
-
-    def plan(self) -> RecordPlan:
-        origins = list({id(leaf.origin): leaf.origin for leaf in self.leaves}.values())
-        if not origins:
-            raise NotRead(f"{self.record_set.title}: no field has a source")
-        self._edges += _edges_between(origins)
-        targets = {id(edge.remote.origin) for edge in self._edges if edge.remote.origin is not edge.local.origin}
-        first = next((origin for origin in origins if id(origin) not in targets), origins[0])
-        trees = {id(first): Tree(first)}
-        pending = [origin for origin in origins if origin is not first]
-        while pending:
-            joined = next((origin for origin in pending if self._joined(origin, trees)), None)
-            if joined is None:
-                raise NotRead(f"{self.record_set.title}: the sources are not joined")
-            pending.remove(joined)
-        for leaf in self.leaves:
-            trees[id(leaf.origin)].leaves.append(leaf)
-        nested = {id(container): self._nest(container, leaves, trees) for container, leaves in self._nested}
-        return RecordPlan(self.record_set, trees[id(first)], self._by_field, nested)
-
-    def _joined(self, origin: Origin, trees: dict[int, Tree]) -> bool:
-        """Add an origin below one that is already in the tree, along or against a reference."""
-        for edge in self._edges:
-            for local, remote in ((edge.local, edge.remote), (edge.remote, edge.local)):
-                if remote.origin is origin and id(local.origin) in trees:
-                    tree = trees[id(origin)] = Tree(origin)
-                    follows = local is edge.local
-                    trees[id(local.origin)].joins.append(Join(local, remote, tree, follows=follows))
-                    return True
-        return False
-
-    def _nest(self, container: Field, leaves: list[Leaf], trees: dict[int, Tree]) -> Join:
-        for parent in container.parent_fields:
-            if not parent.sources:
-                continue
-            remote = leaf_from(parent, parent.sources[0])
-            for reference in parent.references:
-                for target in reference.target_views:
-                    local = self._by_field.get(id(target))
-                    if local is not None and all(leaf.origin is remote.origin for leaf in leaves):
-                        join = Join(local, remote, Tree(remote.origin, leaves), container)
-                        trees[id(local.origin)].joins.append(join)
-                        return join
-        raise NotRead(f"{container.title}: `parentField` does not join the source to a field of the record set")
-
-
-def _edges_between(origins: Iterable[Origin]) -> Iterator[Edge]:
-    """Yield the references between record sets that are sources."""
-    for origin in origins:
-        if isinstance(origin, RecordSet):
-            for each in origin.every_field:
-                if not each.sub_fields and each.references:
-                    yield from references_of(each, of_field(each))
-
-
 T = TypeVar("T")
 
 _EXPANDED = 4096
@@ -262,60 +254,61 @@ _NESTED_BYTES = 64 * 1024 * 1024
 _TRANSFORMED_BYTES = 128 * 1024 * 1024
 # The memory of a text in a list, in addition to its characters.
 _TEXT_BYTES = 56
+# Each record set reads all record sets that it draws from.
+_MOST_DRAWN = 20
 
 
 class Table(Struct):
-    """Rows with the values of leaves (by identity), their places, and the faults of rejected rows."""
+    """Rows with the values of leaves, their places, and the faults of rejected rows."""
 
     size: int
-    columns: Mapping[int, Sequence[Any]]
+    columns: Columns
     at: Callable[[int], Location]
     faults: list[Fault] = field(default_factory=list)
     #: The leaves (by identity) with values that could not be cast.
     rejected: set[int] = field(default_factory=set)
-    #: For each row, the nested records of each container (by the identity of its join): again columns of leaves.
-    nested: Mapping[int, Sequence[list[list[Any]]]] = field(default_factory=dict)
 
 
-#: Each record set reads all record sets that it draws from.
-_MOST_DRAWN = 20
+class _Lookup(Struct, frozen=True):
+    """The rows of a join, with the values of the leaves `carried`; `below` marks a join to rows that are joined themselves."""
+
+    join: Join
+    lookup: Lookup
+    carried: list[int]
+    below: bool
+
+
+@contextmanager
+def reading(
+    description: Description, folder: Entry, maps: Mapping[str, Entry], scratch: Path | None = None
+) -> Iterator[RecordReader]:
+    """Provide a reader of the record sets of a description; end its helpers and remove its temporary files."""
+    with Patterns(TIME_LIMIT) as patterns, ExitStack() as closing:
+        if scratch is None:
+            scratch = closing.enter_context(temporary_folder())
+        else:
+            scratch = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="records-", dir=scratch)))
+        yield RecordReader(Files(description, folder, maps, patterns), patterns, scratch, closing)
 
 
 class RecordReader:
-    """Reads the record sets of one description; a context manager, which ends its helpers and removes temporary files.
+    """Reads the record sets of one description.
 
     Raises `NotRead` if data cannot be read at all; faulty data gives faults in the stream.
     """
 
-    def __init__(
-        self, description: Description, folder: Entry, maps: Mapping[str, Entry], scratch: Path | None = None
-    ) -> None:
-        self.patterns = Patterns(TIME_LIMIT)
-        self.files = Files(description, folder, maps, self.patterns)
-        self._closing = ExitStack()
+    def __init__(self, files: Files, patterns: Patterns, scratch: Path, closing: ExitStack) -> None:
+        self._files = files
+        self._patterns = patterns
         self._scratch = scratch
+        self._closing = closing
         self._numbers = count()
         self._reading: list[RecordSet] = []
         #: The fields of record sets that are sources of others, by pointer.
         self._fields: dict[RecordSet, dict[str, Field]] = {}
 
-    def __enter__(self) -> Self:
-        self._closing.enter_context(self.patterns)
-        if self._scratch is None:
-            self._scratch = self._closing.enter_context(temporary_folder())
-        else:
-            own = tempfile.TemporaryDirectory(prefix="records-", dir=self._scratch)
-            self._scratch = Path(self._closing.enter_context(own))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._closing.close()
-
     def spill(self, name: str) -> Path:
         """Return a new path in a local folder that is removed at the end."""
-        assert self._scratch is not None
         return self._scratch / f"{name}-{next(self._numbers)}"
 
     def records(self, record_set: RecordSet, names: Sequence[str] | None = None) -> Iterator[Record | Fault]:
@@ -324,16 +317,21 @@ class RecordReader:
         A record with an unreadable value is rejected: its faults take its place. A record whose joined record does not
         exist has null for the missing values, and is followed by a fault.
         """
-        fields = [each for each in record_set.fields if names is None or name_of(each) in names]
+        fields = [(name_of(each), each) for each in record_set.fields if names is None or name_of(each) in names]
         if record_set.rows is not None:
-            yield from _inline_records(record_set, fields)
+            for pointer, row in record_set.rows:
+                if isinstance(row, dict):
+                    values = {name: _inline_value(row, each) for name, each in fields}
+                    yield Record(values, record_set.description.places.of(pointer))
             return
         plan = plan_records(record_set)
         if len(fields) < len(record_set.fields) and _is_one_table(plan):
-            plan = plan_records(record_set, fields)
-        shape = _Shape(plan, fields)
+            plan = plan_records(record_set, [each for _, each in fields])
         for table in self.tables(plan.tree):
-            rows = (Record(shape.record(table, row), table.at(row)) for row in range(table.size))
+            rows = (
+                Record({name: plan.value(each, table.columns, row) for name, each in fields}, table.at(row))
+                for row in range(table.size)
+            )
             yield from _in_order(rows, table.faults)
 
     # --- columns ---
@@ -365,7 +363,7 @@ class RecordReader:
         held = 0
         for leaf in leaves:
             try:
-                values, wrong = leaf.values(batch.columns[leaf.take], self.patterns)
+                values, wrong = leaf.values(batch.columns[leaf.take], self._patterns)
             except PatternFault as fault:
                 raise _transform_fault(leaf, str(fault), "write a pattern without nested repetition") from fault
             held += sum(map(_size, values)) if leaf.steps else 0
@@ -394,20 +392,42 @@ class RecordReader:
     def of_files(
         self, origin: Resource, takes: Sequence[Take], quickly: Callable[[Opened], Iterator[T] | None]
     ) -> Iterator[T | Batch]:
-        """Yield like `batches` for a file or file set; `quickly` may read a file in another way."""
+        """Yield like `batches` for a file or file set; `quickly` may read a file in another way.
+
+        Rows of one file may lack a member that another file has, which JSON shows only after its rows: what no file has is
+        a fault after the last file. A table that lacks a column is not read at all.
+        """
         empty: dict[Take, Sequence[Any]] = {take: [] for take in takes}
-        opened = self.files.opened(origin)
-        absent = Absent(empty)
+        opened = self._files.opened(origin)
+        files = 0
+        absent: Counter[Take] = Counter()
+        first: dict[Take, NoColumn] = {}
         while True:
             try:
                 file = next(opened, None)
                 if file is None:
-                    yield from absent.rest()
-                    return
+                    break
                 rows = quickly(file)
-                yield from absent.of_file(batches(origin, file, takes)) if rows is None else rows
-            except (Broken, Lacking) as unread:
-                yield Batch("", 0, empty, faults=[unread.fault])
+                if rows is not None:
+                    yield from rows
+                    continue
+                has_content = False
+                for batch in batches(origin, file, takes):
+                    lacking = [fault for fault in batch.faults if isinstance(fault, NoColumn)]
+                    for fault in lacking:
+                        first.setdefault(fault.take, fault)
+                        absent[fault.take] += 1
+                    has_content = has_content or bool(lacking) or batch.size > 0
+                    batch.faults = [fault for fault in batch.faults if not isinstance(fault, NoColumn)]
+                    yield batch
+                files += has_content
+            except Broken as broken:
+                yield Batch("", 0, empty, faults=[broken.fault])
+            except Lacking as lacks:
+                yield Batch("", 0, empty, faults=[*lacks.faults])
+        faults: list[Trouble] = [fault for take, fault in first.items() if absent[take] == files]
+        if faults:
+            yield Batch("", 0, empty, faults=faults)
 
     def _of_record_set(self, record_set: RecordSet, takes: Sequence[Take]) -> Iterator[Batch]:
         if record_set in self._reading:
@@ -418,20 +438,23 @@ class RecordReader:
             fields = chain(record_set.every_field, record_set.every_annotation)
             self._fields[record_set] = {pointer_of(each): each for each in fields}
         wanted = {take: self._fields[record_set][take.name] for take in takes}
+        places = record_set.description.places
         if takes and takes[0].kind == "constant":
-            place = record_set.description.places.of(next(iter(wanted.values())).constant_pointer or "")
+            place = places.of(next(iter(wanted.values())).constant_pointer or "")
             yield Batch("", 1, {take: [each.constant] for take, each in wanted.items()}, place=lambda _: place)
             return
         if record_set.rows is not None:
-            yield _inline_batch(record_set, wanted)
+            rows = [(pointer, row) for pointer, row in record_set.rows if isinstance(row, dict)]
+            inline = {take: [_inline_value(row, each) for _, row in rows] for take, each in wanted.items()}
+            yield Batch("", len(rows), inline, place=lambda row: places.of(rows[row][0]))
             return
         self._reading.append(record_set)
         try:
             plan = plan_records(record_set, wanted.values())
-            shape = _Shape(plan, ())
             for table in self.tables(plan.tree):
                 columns = {
-                    take: [shape.value(each, table, row) for row in range(table.size)] for take, each in wanted.items()
+                    take: [plan.value(each, table.columns, row) for row in range(table.size)]
+                    for take, each in wanted.items()
                 }
                 yield Batch("", table.size, columns, faults=[*table.faults], place=table.at)
         finally:
@@ -466,10 +489,8 @@ class RecordReader:
 
 def _is_one_table(plan: RecordPlan) -> bool:
     """Return whether a record is a row of one table, so that other columns can be ignored."""
-    takes = [leaf.take for leaf in plan.tree.leaves]
-    return (
-        not plan.tree.joins and isinstance(plan.tree.origin, Resource) and all(each.kind == "column" for each in takes)
-    )
+    is_table = all(leaf.take.kind == "column" for leaf in plan.tree.leaves)
+    return is_table and not plan.tree.joins and isinstance(plan.tree.origin, Resource)
 
 
 def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
@@ -480,15 +501,6 @@ def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
 def _size(value: Any) -> int:
     """Return the approximate size of a value in bytes."""
     return sys.getsizeof(value) + (len(value) * _TEXT_BYTES if isinstance(value, list) else 0)
-
-
-class _Lookup(Struct, frozen=True):
-    """The rows of a join, with the values of the leaves `carried`; `below` marks a join to rows that are joined themselves."""
-
-    join: Join
-    lookup: Lookup
-    carried: list[int]
-    below: bool
 
 
 def _of_fields(fault: Trouble, leaves: Sequence[Leaf]) -> Iterator[Fault]:
@@ -528,26 +540,10 @@ def _nowhere(_row: int) -> Location:
     raise AssertionError
 
 
-def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Table]:
-    """Yield the rows of a table with their joins: a row for each match, or one with nulls if there is none."""
-    leaves = list(tree.everything())
-    containers = [each.join for each in joins if each.join.container is not None]
-    faults = table.faults
-    for rows in _some_at_a_time(_combined(table, joins)):
-        meter().check()
-        columns = {id(leaf): [row.values[id(leaf)] for row in rows] for leaf in leaves}
-        nested = {id(join): [row.nested[id(join)] for row in rows] for join in containers}
-        faults = faults + [fault for row in rows for fault in row.faults]
-        places = [row.at for row in rows]
-        yield Table(len(rows), columns, places.__getitem__, faults, nested=nested)
-        faults = []
-    if faults:
-        yield Table(0, {}, _nowhere, faults)
-
-
 class _Row(Struct):
-    values: dict[int, Any]
-    nested: dict[int, list[list[Any]]]
+    """A row of a table with some of its joins, and the faults to report behind it."""
+
+    columns: dict[int, Any]
     at: Location
     faults: list[Fault]
     #: The approximate number of bytes joined to it.
@@ -556,23 +552,30 @@ class _Row(Struct):
     is_first: bool = True
 
 
-def _some_at_a_time(rows: Iterator[_Row]) -> Iterator[list[_Row]]:
+def _joined(table: Table, tree: Tree, joins: Sequence[_Lookup]) -> Iterator[Table]:
+    """Yield the rows of a table with their joins: a row for each match, or one with nulls if there is none."""
+    names = [id(leaf) for leaf in tree.everything()]
+    names += [id(each.join) for each in joins if each.join.container is not None]
+    faults = table.faults
     taken: list[_Row] = []
     size = 0
-    for row in rows:
-        taken.append(row)
-        size += row.size
-        if len(taken) >= _EXPANDED or size > BATCH_BYTES:
-            yield taken
-            taken, size = [], 0
-    if taken:
-        yield taken
 
+    def joined() -> Table:
+        columns = {name: [row.columns[name] for row in taken] for name in names}
+        places = [row.at for row in taken]
+        return Table(len(taken), columns, places.__getitem__, faults + [fault for row in taken for fault in row.faults])
 
-def _combined(table: Table, joins: Sequence[_Lookup]) -> Iterator[_Row]:
     for index in range(table.size):
-        row = _Row({name: column[index] for name, column in table.columns.items()}, {}, table.at(index), [])
-        yield from _matched(row, joins)
+        values = {name: column[index] for name, column in table.columns.items()}
+        for row in _matched(_Row(values, table.at(index), []), joins):
+            taken.append(row)
+            size += row.size
+            if len(taken) >= _EXPANDED or size > BATCH_BYTES:
+                meter().check()
+                yield joined()
+                faults, taken, size = [], [], 0
+    if taken or faults:
+        yield joined()
 
 
 def _matched(row: _Row, joins: Sequence[_Lookup]) -> Iterator[_Row]:
@@ -582,37 +585,28 @@ def _matched(row: _Row, joins: Sequence[_Lookup]) -> Iterator[_Row]:
         return
     this, rest = joins[0], joins[1:]
     join = this.join
-    local = row.values[id(join.local)]
-    if join.container is not None:
-        matches, size = _nested_in(join.container, this.lookup.find(local))
-        row.nested[id(join)] = matches
-        row.size += size
-        yield from _matched(row, rest)
-        return
+    local = row.columns[id(join.local)]
     faults, is_first, found = row.faults, row.is_first, False
-    for each, size in this.lookup.find(local):
+    if join.container is not None:
+        matches: list[list[Any]] = []
+        for match, size in this.lookup.find(local):
+            matches.append(match)
+            row.size += size
+            if row.size > _NESTED_BYTES:
+                reason = f"the nested records of one record need more than {_NESTED_BYTES:,} bytes of memory"
+                raise NotRead(f"{join.container.title}: {reason}")
+        yield from _matched(_Row(row.columns | {id(join): matches}, row.at, faults, row.size, is_first), rest)
+        return
+    for match, size in this.lookup.find(local):
         found = True
-        values = row.values | dict(zip(this.carried, each, strict=True))
-        yield from _matched(_Row(values, dict(row.nested), row.at, faults, row.size + size, is_first), rest)
+        columns = row.columns | dict(zip(this.carried, match, strict=True))
+        yield from _matched(_Row(columns, row.at, faults, row.size + size, is_first), rest)
         faults, is_first = [], False
     if not found:
         if local is not None and join.follows and row.is_first and not this.below:
             faults = [*faults, unmatched(join.local, join.remote, local, row.at)]
-        values = row.values | dict.fromkeys(this.carried)
-        yield from _matched(_Row(values, row.nested, row.at, faults, row.size, row.is_first), rest)
-
-
-def _nested_in(container: Field, found: Iterator[tuple[list[Any], int]]) -> tuple[list[list[Any]], int]:
-    matches: list[list[Any]] = []
-    size = 0
-    for match, each in found:
-        matches.append(match)
-        size += each
-        if size > _NESTED_BYTES:
-            raise NotRead(
-                f"{container.title}: the nested records of one record need more than {_NESTED_BYTES:,} bytes of memory"
-            )
-    return matches, size
+        columns = row.columns | dict.fromkeys(this.carried)
+        yield from _matched(_Row(columns, row.at, faults, row.size, row.is_first), rest)
 
 
 def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> Fault:
@@ -627,18 +621,15 @@ def unmatched(local: Leaf, remote: Leaf, value: Any, at: Location) -> Fault:
 
 def _in_order(records: Iterable[Record], faults: Iterable[Fault]) -> Iterator[Record | Fault]:
     """Yield records and faults in file order: faults of more than one row first, others after their row."""
-    placed = sorted(
-        ((_row_of(fault.problem.at), number, fault) for number, fault in enumerate(faults)), key=lambda each: each[:2]
-    )
-    pending = deque(placed)
+    pending = deque(sorted(faults, key=lambda fault: _row_of(fault.problem.at)))
     for record in records:
         row = _row_of(record.at)
-        while pending and pending[0][0] < row:
-            yield pending.popleft()[2]
+        while pending and _row_of(pending[0].problem.at) < row:
+            yield pending.popleft()
         yield record
-        while pending and pending[0][0] == row:
-            yield pending.popleft()[2]
-    yield from (fault for _, _, fault in pending)
+        while pending and _row_of(pending[0].problem.at) == row:
+            yield pending.popleft()
+    yield from pending
 
 
 def _row_of(at: Location) -> int:
@@ -652,58 +643,8 @@ def name_of(each: Field) -> str:
     return written if isinstance(written, str) else each.text("sc:name") or pointer_of(each)
 
 
-class _Shape:
-    """Combines the values of leaves into nested fields."""
-
-    def __init__(self, plan: RecordPlan, fields: Iterable[Field]) -> None:
-        self._plan = plan
-        self._fields = [(name_of(each), each) for each in fields]
-
-    def record(self, table: Table, row: int) -> dict[str, Any]:
-        return {name: self.value(each, table, row) for name, each in self._fields}
-
-    def value(self, each: Field, table: Table, row: int) -> Any:
-        leaf = self._plan.leaf_of(each)
-        if leaf is not None:
-            return table.columns[id(leaf)][row]
-        if each.has_constant:
-            return each.constant
-        join = self._plan.nested.get(id(each))
-        if join is not None:
-            leaves = list(join.tree.everything())
-            rows = table.nested[id(join)][row]
-            return [self._nested(each, dict(zip(map(id, leaves), values, strict=True))) for values in rows]
-        values = {name_of(inner): self.value(inner, table, row) for inner in each.sub_fields}
-        lists = [value for value in values.values() if isinstance(value, list)]
-        if each.is_array and all(value is None for value in values.values()):
-            return None
-        several = each.is_array or "cr:RecordSet" in each.data_types
-        if several and len(lists) == len(values) and len({len(value) for value in lists}) == 1:
-            return [dict(zip(values, each_row, strict=True)) for each_row in zip(*lists, strict=True)]
-        return values
-
-    def _nested(self, container: Field, values: Mapping[int, Any]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for inner in container.sub_fields:
-            leaf = self._plan.leaf_of(inner)
-            if leaf is None and inner.has_constant:
-                found[name_of(inner)] = inner.constant
-            else:
-                found[name_of(inner)] = self._nested(inner, values) if leaf is None else values[id(leaf)]
-        return found
-
-
-# --- records in the description ---
-
-
-def _inline_records(record_set: RecordSet, fields: Sequence[Field]) -> Iterator[Record]:
-    for pointer, row in record_set.rows or ():
-        if isinstance(row, dict):
-            values = {name_of(each): _inline_value(row, each) for each in fields}
-            yield Record(values, record_set.description.places.of(pointer))
-
-
 def _inline_value(row: Mapping[str, Any], each: Field) -> Any:
+    """Return the value of a field in a record in the description."""
     written = each.node.written_id
     name = written if isinstance(written, str) and written in row else each.id or ""
     if name in row:
@@ -711,10 +652,3 @@ def _inline_value(row: Mapping[str, Any], each: Field) -> Any:
     if not each.has_constant and any(inner.is_in_constant for inner in each.sub_fields):
         return {name_of(inner): _inline_value(row, inner) for inner in each.sub_fields}
     return each.constant
-
-
-def _inline_batch(record_set: RecordSet, wanted: Mapping[Take, Field]) -> Batch:
-    rows = [(pointer, row) for pointer, row in record_set.rows or () if isinstance(row, dict)]
-    columns = {take: [_inline_value(row, each) for _, row in rows] for take, each in wanted.items()}
-    places = record_set.description.places
-    return Batch("", len(rows), columns, place=lambda row: places.of(rows[row][0]))

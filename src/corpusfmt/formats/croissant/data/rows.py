@@ -130,24 +130,19 @@ def _with_content(opened: Opened) -> tuple[Opened, bytes]:
 
 def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     kind = kind_of(view, opened.name)
+    if kind in (*DELIMITERS, "parquet") and any(take.kind != "column" for take in takes):
+        raise NotRead(f"{view.title}: a table has columns, not JSON paths")
     if kind in DELIMITERS:
-        _only(view, takes, "column")
         return table(opened.path, lines(opened.contents), DELIMITERS[kind], takes)
     if kind == "jsonl":
         return _json_lines(opened, takes)
     if kind == "json":
         return _json(opened, takes)
     if kind == "parquet":
-        _only(view, takes, "column")
         return _parquet(opened, takes)
     said = ", ".join(view.formats) or "none"
     reason = f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}"
     raise NotRead(reason, opened.path)
-
-
-def _only(view: Resource, takes: Sequence[Take], kind: str) -> None:
-    if any(take.kind != kind for take in takes):
-        raise NotRead(f"{view.title}: a table has columns, not JSON paths")
 
 
 # --- lines of text, and JSON Lines ---
@@ -345,7 +340,7 @@ def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
         return [_within(record, steps[cut:], take) for record in records] if steps[cut:] else records
     rows = _objects(tree)
     if not rows:
-        raise Lacking(nowhere(opened.path, [take])[0])
+        raise Lacking(nowhere(opened.path, [take]))
     return [row.get(take.name, _ABSENT) for row in rows]
 
 
@@ -409,10 +404,10 @@ def of_parquet(
             names = rows.file.schema_arrow.names
             missing = [take for take in takes if take.name not in names]
             if missing:
-                raise Lacking(nowhere(opened.path, missing[:1], names)[0])
+                raise Lacking(nowhere(opened.path, missing[:1], names))
             first = 0
             columns = [take.name for take in takes]
-            for size, converted in rows.batches(columns, partial(_sized, convert), most_rows):
+            for size, converted in rows.batches(columns, lambda part: (part.num_rows, convert(part)), most_rows):
                 yield first, converted
                 first += size
         except (
@@ -424,10 +419,6 @@ def of_parquet(
             raise Broken(
                 Fault(DATA_ARCHIVE_CORRUPT, Problem(message, Location(opened.path), "write the file again"))
             ) from error
-
-
-def _sized(convert: Callable[[Any], T], part: Any) -> tuple[int, T]:
-    return part.num_rows, convert(part)
 
 
 def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]], dict[Take, Any]]:

@@ -8,19 +8,9 @@ from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.croissant.check import Checker
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import names_of
-from corpusfmt.formats.croissant.data.reader import RecordReader, name_of
+from corpusfmt.formats.croissant.data.reader import name_of, reading
 from corpusfmt.formats.croissant.layout import plan
-from corpusfmt.formats.croissant.model.casts import (
-    CASTS,
-    FLOAT_BITS,
-    Cast,
-    to_boolean,
-    to_date,
-    to_integer,
-    to_text,
-    to_time,
-    to_url,
-)
+from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.recordsets import Column, ColumnType, Record, RecordSource
@@ -62,7 +52,7 @@ def records_of(
     A record that cannot be fully read gives a finding instead; a record whose join finds nothing has null for the missing
     values, and is followed by a finding. `names` selects fields. Only local files are streamed. Raises `UsageError`.
     """
-    with RecordReader(description, folder, maps) as reader:
+    with reading(description, folder, maps) as reader:
         try:
             for each in reader.records(record_set, names):
                 if isinstance(each, Record):
@@ -75,13 +65,14 @@ def records_of(
             raise UsageError(str(reason)) from None
 
 
-_TYPES: dict[Cast, ColumnType] = {
-    **dict.fromkeys(FLOAT_BITS, "float"),
-    to_text: "text",
-    to_integer: "integer",
-    to_boolean: "boolean",
+_TYPES: dict[str, ColumnType] = {
+    "sc:Boolean": "boolean",
+    "sc:Integer": "integer",
+    "sc:Float": "float",
+    **dict.fromkeys((f"sc:{name}" for name in ("Text", "String", "Date", "DateTime", "Time", "URL")), "text"),
+    **dict.fromkeys((f"cr:Float{bits}" for bits in (16, 32, 64)), "float"),
+    **dict.fromkeys((f"cr:{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)), "integer"),
 }
-_OF_TEXT = (to_date, to_time, to_url)
 
 
 def column_of(each: Field) -> Column:
@@ -90,14 +81,8 @@ def column_of(each: Field) -> Column:
     aliases = tuple(name for name in (each.id, each.text("sc:name")) if name is not None)
     if each.sub_fields:
         return Column(name_of(each), "", is_list, tuple(map(column_of, each.sub_fields)), aliases)
-    kind = next((kind for kind in each.data_types if kind in CASTS), None)
-    if kind is None:
-        return Column(name_of(each), "", is_list, (), aliases)
-    if kind == "cr:BoundingBox":
-        return Column(name_of(each), "", True, (), aliases)
-    is_whole = kind.startswith(("cr:Int", "cr:UInt"))
-    found = "integer" if is_whole else "text" if CASTS[kind] in _OF_TEXT else _TYPES.get(CASTS[kind], "")
-    return Column(name_of(each), found, is_list, (), aliases)
+    kind = next((kind for kind in each.data_types if kind in CASTS), "")
+    return Column(name_of(each), _TYPES.get(kind, ""), is_list or kind == "cr:BoundingBox", (), aliases)
 
 
 def split_field(record_set: RecordSet) -> Field | None:
@@ -173,8 +158,6 @@ def _name_of(view: RecordSet) -> str:
 
 def refuse_unknown(found: Iterable[Entry], maps: Mapping[str, Entry]) -> None:
     """Raise `UsageError` for a copy of something that no description has, unless a description is invalid."""
-    from corpusfmt.formats.croissant.data.stream import understood  # noqa: PLC0415 - a cycle of imports
-
     descriptions = []
     for entry in found:
         try:

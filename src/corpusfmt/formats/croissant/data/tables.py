@@ -6,14 +6,16 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.batches import Batch, Take
-from corpusfmt.formats.croissant.data.csvrows import BOM, TableLines, body, places_of, shifted, table
+from corpusfmt.formats.croissant.data.csvrows import BOM, CsvRows, places_of, shifted, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
@@ -29,6 +31,7 @@ from corpusfmt.formats.croissant.model.casts import (
     to_url,
     unchanged,
 )
+from corpusfmt.io.keys import Hashes
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
 
 try:
@@ -38,15 +41,9 @@ except ImportError:  # no wheel for this platform and no compiler: the same verd
 else:
     native = _native
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from corpusfmt.io.keys import Hashes
-
-    #: The key of each row, as a hash or as the whole number it is, and which rows have one.
-    Keys = npt.NDArray[np.uint64 | np.int64]
-    Key = tuple[Keys, npt.NDArray[np.bool_]]
+#: The key of each row, as a hash or as the whole number it is, and which rows have one.
+Keys = npt.NDArray[np.uint64 | np.int64]
+Key = tuple[Keys, npt.NDArray[np.bool_]]
 
 # A mark for each number of a range takes no more memory than the hashes of this many times fewer numbers.
 _DENSE = 8
@@ -134,8 +131,6 @@ def _text(cell: bytes, *, escaped: bool) -> str:
 
 
 def _key(hashes: bytes, present: bytes, values: Sequence[tuple[int, object]]) -> Key:
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
     column = np.frombuffer(hashes, dtype=np.uint64)
     if values:
         column = column.copy()
@@ -156,15 +151,11 @@ def whole_key(wanted: KeyOf, by_leaf: Mapping[int, Key | None]) -> Key:
 
 def hashes_of(keys: Sequence[bytes]) -> npt.NDArray[np.uint64]:
     """Return the hash of each key."""
-    import numpy as np  # noqa: PLC0415
-
     return np.fromiter(map(xxh64_intdigest, keys), dtype=np.uint64, count=len(keys))
 
 
 def combined(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
     """Return one hash for the hashes of several fields."""
-    import numpy as np  # noqa: PLC0415
-
     found = parts[0].copy()
     for part in parts[1:]:
         found = (found ^ (found >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9) + part
@@ -173,8 +164,6 @@ def combined(parts: Sequence[npt.NDArray[np.uint64]]) -> npt.NDArray[np.uint64]:
 
 def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:
     """Return the hashes of keys that may be whole numbers: those of their texts."""
-    import numpy as np  # noqa: PLC0415 - a help page needs no arrays
-
     if keys.dtype != np.int64:
         return keys.view(np.uint64)
     if native is None:
@@ -184,8 +173,6 @@ def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:
 
 def absent_in(known: Hashes, keys: Keys) -> npt.NDArray[np.int64]:
     """Return the places of keys that are not among some."""
-    import numpy as np  # noqa: PLC0415
-
     each, places = keys, None
     if keys.dtype == np.int64:
         low, high = _range_of([keys])
@@ -204,8 +191,6 @@ def _range_of(parts: Sequence[Keys]) -> tuple[int, int]:
 
 def are_distinct(parts: Sequence[Keys]) -> bool:
     """Return whether some keys are all different."""
-    import numpy as np  # noqa: PLC0415
-
     if all(part.dtype == np.int64 for part in parts):
         low, high = _range_of(parts)
         number = sum(map(len, parts))
@@ -243,7 +228,7 @@ def judged(opened: Opened, delimiter: str, leaves: Sequence[Leaf], keys: Sequenc
 
     def row_by_row(begun: Block, others: Iterable[Block | LongLine] = ()) -> Iterator[Batch]:
         found = _lines_of(chain([begun] if begun.data else [], others))
-        return body(TableLines(opened.path, found, begun.line - 1), delimiter, header, takes)
+        return CsvRows(opened.path, found, delimiter).batches(header, takes)
 
     place_of = places_of(header, (leaf.take.name for leaf in leaves))
     places = [place_of[leaf.take.name] for leaf in leaves]

@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Take, Trouble
-from corpusfmt.formats.croissant.data.csvrows import TableLines, body, header_of
+from corpusfmt.formats.croissant.data.csvrows import CsvRows
 from corpusfmt.formats.croissant.data.files import Opened, split_codec
 from corpusfmt.formats.croissant.data.rows import MAX_JSON
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
@@ -70,15 +70,15 @@ _LONG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{19}")
 
 
 def _table(opened: Opened, delimiter: str, keys: Keys) -> Rows:
-    source = TableLines(opened.path, lines(opened.contents))
-    header = header_of(opened.path, source.text(), delimiter)
-    _refuse(source.take_faults())
+    rows = CsvRows(opened.path, lines(opened.contents), delimiter)
+    header = rows.header()
+    _refuse(rows.faults)
     _refuse_header(header, delimiter)
     named, notes = _named(header)
     takes = [Take("column", name) for name in named]
     columns = [Column(name, keys, is_table=True) for name in named]
     records = 0
-    for batch in body(source, delimiter, header, takes):
+    for batch in rows.batches(header, takes):
         _refuse(batch.faults)
         for take, column in zip(takes, columns, strict=True):
             column.add(batch.columns[take], partial(_row_of, batch))
