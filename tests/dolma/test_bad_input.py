@@ -54,19 +54,6 @@ def test_a_row_with_very_many_names(tmp_path: Path) -> None:
     assert codes(only(tmp_path, encoded([row]))) == []
 
 
-def test_a_run_of_blank_lines_is_one_finding_wherever_blocks_end(tmp_path: Path) -> None:
-    rows = b"\n" * 5 + ROW + b"\n" * 1_000_000 + ROW.replace(b'"1"', b'"2"')
-    files = {"documents/a.jsonl": rows, "attributes/pii/a.jsonl": b"\n" * 1_000_007}
-    report = check(write(tmp_path, files))
-    found = [(finding.location.path, finding.location.line, finding.count) for finding in report.findings]
-    assert sorted(found) == [
-        ("attributes/pii/a.jsonl", 1, 1_000_007),
-        ("documents/a.jsonl", 1, 5),
-        ("documents/a.jsonl", 7, 1_000_000),
-    ]
-    assert report.by_rule == {"GEN301": 2_000_012}
-
-
 def test_a_repeated_row_is_judged_once_for_all(tmp_path: Path) -> None:
     bad = b'{"id":"1","text":"x","source":"s","created":null}\n'
     report = check(write(tmp_path, {"documents/a.jsonl": ROW.replace(b'"1"', b'"0"') + bad * 3}))

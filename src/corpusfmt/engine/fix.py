@@ -231,8 +231,7 @@ def _taken(fmt: Format, mends: Iterator[Mend], options: CheckOptions, fixed: Fix
     # Of several for one file, each includes those before it.
     taken: dict[tuple[str, bool], Mend] = {}
     for mend in mends:
-        codes = (*mend.codes, *mend.follows)
-        judged = (options.grading.judged(rules[code], options.version, mend.entry.path) for code in codes)
+        judged = (options.grading.judged(rules[code], options.version, mend.entry.path) for code in mend.codes)
         if not any(severity for severity, _ in judged):
             continue  # not asked for, as the rule is not
         if mend.safe or unsafe:

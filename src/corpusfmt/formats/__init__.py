@@ -277,8 +277,7 @@ class Mend(Struct, frozen=True):
     """A file as it should be, which repairs all findings about it: `to` is its new name in its folder.
 
     Without `content` it is removed, or only renamed; one that is not held in memory is made in `pieces`, and `note` says what
-    changes. `follows` are the codes of repairs of other files that need this one. A change that is not `safe` should be
-    reviewed; a file that `is_new` does not exist yet.
+    changes. A change that is not `safe` should be reviewed; a file that `is_new` does not exist yet.
     """
 
     entry: Entry
@@ -289,7 +288,6 @@ class Mend(Struct, frozen=True):
     is_new: bool = False
     pieces: Callable[[], Iterator[bytes]] | None = None
     note: str = ""
-    follows: tuple[str, ...] = ()
 
 
 class Format(Struct, frozen=True):

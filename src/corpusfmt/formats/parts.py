@@ -149,6 +149,28 @@ class Writer(Struct, Generic[T], frozen=True):
     deduplicated: Writer[T] | None = None
 
 
+def flat_writer(
+    item: Callable[[Document], Item[T]],
+    open_part: Callable[[Sequence[BinaryIO], CompressionName], Part[T]],
+    suffix: str,
+    *,
+    below: str = "data",
+    table: Loaded | None = None,
+    **others: Any,
+) -> Writer[T]:
+    """Return the writer of parts with one file each, in folders below one, whatever their languages are."""
+    rows = table or Loaded("", below, "a document")
+    return Writer(
+        item=item,
+        open_part=open_part,
+        names=lambda stem, part: [f"{stem}{suffix}" if part is None else f"{stem}_part_{part}{suffix}"],
+        by_language=False,
+        folder=lambda name: f"{below}/{name}" if name else below,
+        loaded=lambda path: rows if path.startswith(f"{below}/") else None,
+        **others,
+    )
+
+
 class Item(Struct, Generic[T], frozen=True):
     """A document in the form of its target, and the number of things that the target cannot represent, by reason."""
 

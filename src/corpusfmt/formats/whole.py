@@ -66,6 +66,11 @@ class UniqueKeys:
             if key is not None:
                 self._writer.add(hash_of_bytes(key), row)
 
+    def extend(self, hashes: array[int], first_row: int) -> None:
+        """Take the hashes of keys that all consecutive rows have."""
+        if self._writer is not None:
+            self._writer.extend(hashes, first_row)
+
     def close(self) -> None:
         """Write the remaining keys."""
         if self._writer is not None:

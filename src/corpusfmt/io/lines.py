@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from io import BytesIO
 from itertools import chain
 
 from msgspec import Struct
 
-from corpusfmt.io.compress import GzipWriter
 from corpusfmt.io.paths import Entry, open_named, printable, reason_of
 from corpusfmt.io.scan import count_lines
 from corpusfmt.io.streams import READ_SIZE, Chunks, Codec, DigestReader, StreamFault, codec_of_name
@@ -201,21 +199,6 @@ def with_newline(entry: Entry) -> Iterator[bytes]:
     with entry.open() as file:
         yield from iter(lambda: file.read(READ_SIZE), b"")
     yield _LF[codec_of_name(entry.name)]
-
-
-def compressed_with_newline(entry: Entry) -> Iterator[bytes]:
-    """Yield the content of a gzip file and LF, compressed again as one member."""
-    out = BytesIO()
-    writer = GzipWriter(out)
-    with entry.open() as file:
-        for chunk in Chunks(file, "gzip", entry.path):
-            writer.write(chunk)
-            yield out.getvalue()
-            out.seek(0)
-            out.truncate()
-    writer.write(b"\n")
-    writer.finish()
-    yield out.getvalue()
 
 
 _ENDS = re.compile(rb"[\r\n]+")

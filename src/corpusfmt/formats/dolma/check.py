@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from functools import partial
-from pathlib import Path
 
-import msgspec
-from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
@@ -29,7 +26,7 @@ from corpusfmt.formats.dolma.rows import ATTRIBUTE_KEY_COLLISION, clipped
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.general import within_limits
-from corpusfmt.formats.whole import Key, UniqueKeys, hash_of_bytes, judge_repeated, lines_at
+from corpusfmt.formats.whole import Key, UniqueKeys, judge_repeated, lines_at
 from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import FindingType, Json, Location, Problem, Severity
@@ -156,7 +153,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     Leaves the hashes of all (source, id) in `options.scratch`, if there is one, for `finish`, or returns them if they are few.
     """
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
-    keys = DocumentKeys(options.scratch, shard.index)
+    keys = UniqueKeys(options.scratch, shard.index)
     with within_limits(judge, shard.name), closing(keys):
         if DOCUMENTS not in shard.files:
             _check_attributes_alone(DolmaFile(shard.files[ATTRIBUTES], judge, options), judge)
@@ -170,7 +167,12 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             if role != DOCUMENTS
         ]
         for columns in document_columns(documents, judge):
-            keys.add(columns)
+            if isinstance(columns.kept, Values):
+                pairs = zip(columns.values.sources, columns.values.ids, strict=True)
+                own = [None if name is None else key_of(source, name).encode() for source, name in pairs]
+                keys.note(own, columns.first_row)
+            else:  # all have an id
+                keys.extend(keys_of(columns.kept), columns.first_row)
             if blocklist is not None:
                 _judge_listed(columns, blocklist, judge)
             for each in sets:
@@ -226,7 +228,7 @@ def finish(plan: Plan, facts: Sequence[FewKeys], judge: Judge, options: CheckOpt
     """Judge the dataset as a whole: each (source, id) occurs once."""
     # A file of attributes without documents is the only shard of its plan.
     if options.scratch is not None and all(DOCUMENTS in shard.files for shard in plan.shards[:1]):
-        judge_documents(plan.shards, facts, options.scratch, judge, options)
+        judge_repeated(plan.shards, facts, options.scratch, partial(_keys_at, options), judge, _repetition)
 
 
 DUPLICATE_DOCUMENT_ID = RULES.finding(
@@ -242,58 +244,16 @@ DUPLICATE_DOCUMENT_ID = RULES.finding(
 )
 
 
-class DocumentKeys(UniqueKeys):
-    """Writes the hashes of (source, id) of the documents of one shard."""
-
-    def add(self, columns: RowRange) -> None:
-        """Take the keys of consecutive rows; a row without an id has none."""
-        if self._writer is None:
-            return
-        if not isinstance(columns.kept, Values):  # all have an id
-            self._writer.extend(keys_of(columns.kept), columns.first_row)
-            return
-        keys = zip(columns.values.sources, columns.values.ids, strict=True)
-        if None not in columns.values.ids:
-            hashes = [hash_of_bytes(f"{source or ''}\t{document_id}".encode()) for source, document_id in keys]
-            self._writer.extend(hashes, columns.first_row)
-            return
-        for row, (source, document_id) in enumerate(keys, columns.first_row):
-            if document_id is not None:
-                self._writer.add(hash_of_bytes(key_of(source, document_id).encode()), row)
-
-
-def judge_documents(
-    shards: Sequence[Shard], few: Iterable[FewKeys], scratch: Path, judge: Judge, options: CheckOptions
-) -> None:
-    """Judge whether each (source, id) occurs once."""
-    judge_repeated(shards, few, scratch, partial(_keys_at, options), judge, _repetition)
-
-
 def _repetition(at: Location, key: Key, first: Location) -> tuple[FindingType, Problem]:
     hint = "drop one of the two, here and in every attribute set, or give it a unique id"
     return DUPLICATE_DOCUMENT_ID, Problem(f"source `{key[0]}`, id `{at.record}`: also at {first}", at, hint)
-
-
-class _Identity(Struct):
-    id: str
-    source: str | None = None
-
-
-_decode_identity = msgspec.json.Decoder(_Identity).decode
 
 
 def _keys_at(options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:
     """Yield the keys of the documents in some rows. The check has already reported the faults of the file."""
     unheard = Judge(RULES, Grading(), version=VERSION, path=shard.name)
     for row, line, _ in lines_at(DolmaFile(shard.files[DOCUMENTS], unheard, options).blocks(), rows):
-        identity = _identity_on(line)
-        if identity is not None:
-            yield row, (identity.source if isinstance(identity.source, str) else "", identity.id)
-
-
-def _identity_on(line: bytes) -> _Identity | None:
-    try:
-        return _decode_identity(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        row = json_object(line)
-        return _Identity(row["id"], row.get("source")) if row is not None else None
+        fields = json_object(line)
+        if fields is not None and isinstance(fields.get("id"), str):
+            source = fields.get("source")
+            yield row, (source if isinstance(source, str) else "", fields["id"])

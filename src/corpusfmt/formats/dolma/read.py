@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from msgspec import Struct
@@ -55,13 +56,9 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
         raise UsageError(f"{shard.name} holds attributes, and no documents: name the dataset that it belongs to")
     judge = _judge(shard.name)
     file = DolmaFile(shard.files[DOCUMENTS], judge, options)
-    sets = Beside(shard, options) if len(shard.files) > 1 else None
-    for block in file.blocks():
-        rows = _rows_of(block, file, shard)
-        yield from rows if sets is None else sets.joined(rows)
+    documents = chain.from_iterable(_rows_of(block, file, shard) for block in file.blocks())
+    yield from documents if len(shard.files) == 1 else _with_sets(documents, file, shard, options)
     yield from rejections(judge, b"")
-    if sets is not None:
-        sets.finish(whole=file.whole)
 
 
 def texts(shard: Shard, options: CheckOptions, tables: Tables) -> Iterator[Texts | Document | Rejected]:
@@ -169,120 +166,66 @@ def _first_error(judge: Judge) -> Finding | None:
     return next((finding for finding in judge.tally.findings if finding.severity is Severity.ERROR), None)
 
 
-class _AttributesFile:
-    """The rows of one attributes file."""
-
-    def __init__(self, name: str, entry: Entry, options: CheckOptions) -> None:
-        self.name = name
-        self.judge = _judge(entry.path)
-        self.file = DolmaFile(entry, self.judge, options)
-        self.rows = self._rows()
-        self.taken = 0
-
-    def _rows(self) -> Iterator[_AttributesRow]:
-        for block in self.file.blocks():
-            if isinstance(block, LongLine):
-                judge = _judge(self.file.path)
-                judge.report(*self.file.too_long(block))
-                yield _AttributesRow(Location(self.file.path, block.line), b"", None, None, 0, _first_error(judge))
+def _attributes(entry: Entry, options: CheckOptions) -> Iterator[_AttributesRow]:
+    """Yield the rows of an attributes file. Raises `BadInput` at its end if it breaks off."""
+    of_file = _judge(entry.path)
+    file = DolmaFile(entry, of_file, options)
+    for block in file.blocks():
+        if isinstance(block, LongLine):
+            judge = _judge(entry.path)
+            judge.report(*file.too_long(block))
+            yield _AttributesRow(Location(entry.path, block.line), b"", None, None, 0, _first_error(judge))
+            continue
+        values = clean_attributes(block.data)
+        for index, (line, at) in enumerate(located_lines(block, entry.path)):
+            clean, place = (values, index) if values is not None else (clean_attributes(line), 0)
+            if clean is not None:
+                yield _AttributesRow(at, line, clean.ids[place], clean.sources[place], clean.sizes[place])
                 continue
-            values = clean_attributes(block.data)
-            if values is None:
-                yield from (_judged(line, at) for line, at in located_lines(block, self.file.path))
-                continue
-            places = located_lines(block, self.file.path)
-            columns = zip(places, values.ids, values.sources, values.sizes, strict=True)
-            for (line, at), identity, source, reach in columns:
-                yield _AttributesRow(at, line, identity, source, reach)
-
-    def next(self) -> _AttributesRow | None:
-        """Return the next row, None after the last one. Raises `BadInput` if the file breaks off."""
-        row = next(self.rows, None)
-        if row is not None:
-            self.taken += 1
-            return row
-        broken = _first_error(self.judge)
-        if broken is not None:
-            raise BadInput(broken)
-        return None
+            judge = _judge(entry.path)
+            row = judged_attributes(line, at, judge) or {}
+            identity = row["id"] if isinstance(row.get("id"), str) else None
+            yield _AttributesRow(at, line, identity, row.get("source"), UNCLEAR, _first_error(judge))
+    broken = _first_error(of_file)
+    if broken is not None:
+        raise BadInput(broken)
 
 
-def _judged(line: bytes, at: Location) -> _AttributesRow:
-    values = clean_attributes(line)
-    if values is not None:
-        return _AttributesRow(at, line, values.ids[0], values.sources[0], values.sizes[0])
-    judge = _judge(at.path)
-    row = judged_attributes(line, at, judge) or {}
-    identity = row.get("id")
-    return _AttributesRow(
-        at,
-        line,
-        identity if isinstance(identity, str) else None,
-        row.get("source"),
-        UNCLEAR,
-        _first_error(judge),
-    )
+def _with_sets(
+    documents: Iterable[Document | Rejected], file: DolmaFile, shard: Shard, options: CheckOptions
+) -> Iterator[Document | Rejected]:
+    """Yield documents with their rows of all attribute sets, rejected if one of these is wrong.
 
-
-class Beside:
-    """All attribute sets of a shard, and how many documents they were joined with."""
-
-    def __init__(self, shard: Shard, options: CheckOptions) -> None:
-        shared = shared_by(len(shard.files) - 1, options)
-        self._files = [
-            _AttributesFile(role.removeprefix(f"{ATTRIBUTES}/"), entry, shared)
-            for role, entry in shard.files.items()
-            if role != DOCUMENTS
-        ]
-        self._documents = 0
-        self._ended: _AttributesFile | None = None
-
-    def joined(self, items: Iterable[Document | Rejected]) -> Iterator[Document | Rejected]:
-        """Yield documents with their rows, rejected if one of these is wrong. Raises `BadInput` for rows out of step.
-
-        After the end of a set, the remaining documents are only counted: `finish` reports the difference.
-        """
-        for item in items:
-            self._documents += 1
-            rows = self._next_rows()
-            if rows is not None:
-                yield self._with_rows(item, rows)
-
-    def _next_rows(self) -> list[_AttributesRow] | None:
-        rows = []
-        for file in self._files if self._ended is None else ():
-            row = file.next()
+    Raises `BadInput` for rows out of step, and for more or fewer rows than documents if all of these could be read.
+    """
+    shared = shared_by(len(shard.files) - 1, options)
+    sets = {name: _attributes(shard.files[f"{ATTRIBUTES}/{name}"], shared) for name in attribute_sets(shard)}
+    lengths: dict[str, int] = {}
+    count = 0
+    for count, item in enumerate(documents, 1):
+        rows: dict[str, _AttributesRow] = {}
+        for name, each in sets.items() if not lengths else ():
+            row = next(each, None)
             if row is None:
-                self._ended = file
-                return None
-            rows.append(row)
-        return rows or None
-
-    def _with_rows(self, item: Document | Rejected, rows: list[_AttributesRow]) -> Document | Rejected:
+                lengths[name] = count - 1
+                break
+            rows[name] = row
+        if lengths:
+            continue  # the others are only counted
+        lines = [row.line for row in rows.values()]
         if isinstance(item, Rejected):
-            return replace(item, raw=_together(item.raw, rows))
-        for row in rows:
-            _hold_to(item, row)
-            fault = row.fault or _wrong_span(item, row)
-            if fault is not None:
-                return Rejected(fault, _together(json_line(fields_of(item))[:-1], rows))
-        item.attribute_rows = {
-            file.name: row.line.strip(b" \t\r").decode() for file, row in zip(self._files, rows, strict=True)
-        }
-        return item
-
-    def finish(self, *, whole: bool) -> None:
-        """Compare the numbers of rows, if all documents could be read. Raises `BadInput`."""
-        for file in self._files if self._ended is None else [self._ended]:
-            while file is not self._ended and file.next() is not None:
-                pass
-            if whole and file.taken != self._documents:
-                fault = other_count(Location(file.file.path), self._documents, file.taken)
-                raise BadInput(finding_of(fault, RULES, VERSION))
-
-
-def _together(document: bytes, rows: list[_AttributesRow]) -> bytes:
-    return b"\n".join([document, *(row.line for row in rows)])
+            yield replace(item, raw=b"\n".join([item.raw, *lines]))
+        elif fault := next(filter(None, (_fault(item, row) for row in rows.values())), None):
+            yield Rejected(fault, b"\n".join([json_line(fields_of(item))[:-1], *lines]))
+        else:
+            item.attribute_rows = {name: row.line.strip(b" \t\r").decode() for name, row in rows.items()}
+            yield item
+    if not lengths:
+        lengths = {name: count + sum(1 for _ in rows) for name, rows in sets.items()}
+    for name, length in lengths.items() if file.whole else ():
+        if length != count:
+            at = Location(shard.files[f"{ATTRIBUTES}/{name}"].path)
+            raise BadInput(finding_of(other_count(at, count, length), RULES, VERSION))
 
 
 def _hold_to(document: Document, row: _AttributesRow) -> None:
@@ -296,9 +239,11 @@ def _hold_to(document: Document, row: _AttributesRow) -> None:
     raise BadInput(finding_of(fault, RULES, VERSION))
 
 
-def _wrong_span(document: Document, row: _AttributesRow) -> Finding | None:
-    if row.reach <= len(document.text):
-        return None
+def _fault(document: Document, row: _AttributesRow) -> Finding | None:
+    """Return the fault of a row of attributes, or of its spans of the text. Raises `BadInput` if it is of another document."""
+    _hold_to(document, row)
+    if row.fault is not None or row.reach <= len(document.text):
+        return row.fault
     judge = _judge(row.at.path)
     fields = fields_of(document)
     for key, value in decoded_value(row.line)["attributes"].items():

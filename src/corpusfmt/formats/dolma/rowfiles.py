@@ -33,7 +33,7 @@ from corpusfmt.formats.dolma.rows import (
 )
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
-from corpusfmt.formats.general import EmptyTexts, json_of, report_json_text, report_text
+from corpusfmt.formats.general import EmptyTexts, report_json_text, report_text
 from corpusfmt.formats.rows.files import RowFile, compression_rule, pieces
 from corpusfmt.formats.rows.records import Row, judged_row
 from corpusfmt.io.jsonlines import json_string_around
@@ -73,7 +73,7 @@ def shared_by(count: int, options: CheckOptions) -> CheckOptions:
 
 
 class DolmaFile(RowFile):
-    """One file of a shard: counts its rows, and judges consecutive empty lines, and CR LF line ends, as one."""
+    """One file of a shard: counts its rows, and judges CR LF line ends as one."""
 
     def __init__(self, entry: Entry, judge: Judge, options: CheckOptions) -> None:
         super().__init__(entry, judge, options)
@@ -81,7 +81,6 @@ class DolmaFile(RowFile):
         #: Rows with a text.
         self.documents = 0
         self.empty = EmptyTexts()
-        self._blank_lines: tuple[Location, int] | None = None
 
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a stream that breaks off is judged, never raised."""
@@ -89,7 +88,6 @@ class DolmaFile(RowFile):
         for block in super().blocks():
             last = block
             yield block
-        self._judge_blank_lines()
         if self.whole and isinstance(last, Block):
             self._judge_end(last.data, last.line)
         self.judge_returns(CARRIAGE_RETURN)
@@ -127,22 +125,6 @@ class DolmaFile(RowFile):
                     yield rows, clean
                     line += clean.rows
                 start = end
-
-    def add_blank_lines(self, at: Location, count: int) -> None:
-        """Take empty lines: consecutive ones, even across blocks, are judged as one."""
-        if self._blank_lines is not None:
-            first, before = self._blank_lines
-            if (first.line or 0) + before == at.line:
-                self._blank_lines = first, before + count
-                return
-            self._judge_blank_lines()
-        self._blank_lines = at, count
-
-    def _judge_blank_lines(self) -> None:
-        if self._blank_lines is not None:
-            at, count = self._blank_lines
-            json_of(b"", at, self._judge, count)
-            self._blank_lines = None
 
 
 class RowRange(Struct):
@@ -231,9 +213,7 @@ def _add_run(columns: RowRange, run: Run, *values: Any) -> None:
 
 def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: RowRange) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
-    if not line:
-        file.add_blank_lines(at, run.count)
-    row = (judged_document(line, at, judge, run.count) if line else None) or {}
+    row = judged_document(line, at, judge, run.count) or {}
     document_id, text = row.get("id"), row.get("text")
     length = len(text) if isinstance(text, str) else UNKNOWN_LENGTH
     if isinstance(text, str):
@@ -365,9 +345,7 @@ def _add_attributes(clean: AttributesGlance, keys: Keys, columns: RowRange) -> N
 
 def _judge_attributes(run: Run, file: DolmaFile, judge: Judge, keys: Keys, columns: RowRange) -> None:
     line, at = run.data, Location(file.path, run.line, run.byte)
-    if not line:
-        file.add_blank_lines(at, run.count)
-    row = (judged_attributes(line, at, judge, run.count) if line else None) or {}
+    row = judged_attributes(line, at, judge, run.count) or {}
     attributes = row.get("attributes")
     reach = UNCLEAR if isinstance(attributes, dict) else 0
     _add_run(columns, run, _string(row.get("id")), row.get("source"), reach)

@@ -167,16 +167,13 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     files = data_files(
         entry,
         lambda each: _is_data(each, text) and (csv_separator(each.name) != "") in kinds,
-        FILES.unread,
+        FILES,
         judge,
         [each for some in sidecars.values() for each in some.values()],
     )
     judge_names(files, judge)
     if options.reading.text_field is not None:
         refuse_without(options.reading.text_field, files)
-    if not files:
-        hint = "pass the folder that contains the files, or one of them"
-        judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
     lacks = hint_of_text(rows) if columns.is_table else ""
     shards = [*_with_sidecars(column_shards(files, ROWS, columns), sidecars, columns, judge)]
     return Plan(VERSION, shards, judge.tally, judge.coverage, columns.name, lacks)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
 from corpusfmt.formats.general import barred
+from corpusfmt.formats.oscar.parts import Listing
 from corpusfmt.formats.oscar.ruleset import CHECKSUMS, RULES, Sightings
 from corpusfmt.io.lines import Line, LongLine, lines
 from corpusfmt.io.paths import Entry
@@ -166,6 +167,12 @@ class ChecksumList:
     def of(self, name: str) -> tuple[str, ...]:
         """Return the digests of a file."""
         return tuple(digest for digest, _ in self.listed.get(name, ()))
+
+    def part_of(self, files: Mapping[str, Entry]) -> Listing:
+        """Return what the list says of the files of a shard, by role."""
+        return Listing(
+            self.path, {role: self.of(file.name) for role, file in files.items()}, self.complete, self.orphans
+        )
 
     def first_line(self, name: str) -> int | None:
         """Return the line with the first digest of a file, if there is one."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from heapq import nlargest
-from itertools import chain, groupby
+from itertools import groupby
 from operator import attrgetter
 
 from msgspec.structs import replace
@@ -26,8 +27,6 @@ from corpusfmt.formats.oscar.layout_rules import (
     each_once,
 )
 from corpusfmt.formats.oscar.parts import (
-    DataName,
-    Listing,
     OscarPart,
     Role,
     checksum_code,
@@ -123,153 +122,137 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the parts at a path and check the layout around them."""
     survey = look(entry)
     version = options.version or version_of(survey)[0]
-    planner = _Planner(options, version)
-    planner.judge_root(entry, survey)
-    planner.judge_variants(survey.folders)
+    tally, coverage = Tally(options.max_per_rule, options.grading.known), Coverage()
+
+    @contextmanager
+    def judging(path: str) -> Iterator[Judge]:
+        judge = Judge(RULES, options.grading, version=version, path=path, cap=options.max_per_rule)
+        yield judge
+        tally.merge(judge.tally)
+        coverage.add(judge.coverage)
+
+    for child in survey.named:
+        with judging(child.path) as judge:
+            judge.check(DirectoryName(Location(child.path), child.name))
+    with judging(".") as judge:
+        _judge_root(entry, survey, version, judge)
+    #: By the number of a deduplicated language, that of the same before deduplication.
+    originals: dict[int, int] = {}
+    for index, variant, original in _originals(survey.folders):
+        folder = survey.folders[index]
+        if original is not None:
+            originals[index] = original
+            continue
+        with judging(folder.path) as judge:
+            message, hint = f"`{folder.code}` is not in `{variant}/`", "fetch or build both variants again"
+            judge.report(NOT_IN_ORIGINAL, Problem(message, folder.at, hint))
+    compared = {*originals, *originals.values()}
+    shards: list[Shard] = []
     for index, folder in enumerate(survey.folders):
-        planner.add(folder, index)
-    planner.judge_lines()
-    return Plan(version, planner.shards, planner.tally, planner.coverage)
-
-
-class _Planner:
-    def __init__(self, options: CheckOptions, version: str) -> None:
-        self._options = options
-        self._version = version
-        self.shards: list[Shard] = []
-        self.tally = Tally(options.max_per_rule, options.grading.known)
-        self.coverage = Coverage()
-        #: For the number of a deduplicated language that of the same before deduplication.
-        self._originals: dict[int, int] = {}
-        self._compared: set[int] = set()
-
-    def _judge(self, path: str) -> Judge:
-        options = self._options
-        return Judge(RULES, options.grading, version=self._version, path=path, cap=options.max_per_rule)
-
-    def _close(self, judge: Judge) -> None:
-        self.tally.merge(judge.tally)
-        self.coverage.add(judge.coverage)
-
-    def judge_root(self, entry: Entry, survey: Survey) -> None:
-        judge = self._judge(".")
-        for child, _ in survey.named:
-            named = self._judge(child.path)
-            named.check(DirectoryName(Location(child.path), child.name))
-            self._close(named)
-        for folder in survey.nested:
-            message = f"the language directory `{folder.code}` is inside another `{folder.code}`"
-            judge.report(STRAY_ENTRY, Problem(message, folder.at, f"move its files to the outer `{folder.code}`"))
-        for child in survey.unreadable:
-            report_barred(child, judge)
-        for child in survey.beside:
-            _judge_beside(judge, child, self._version)
-        odd_name = any(not LABEL.fullmatch(child.name) for child, _ in survey.named)
-        if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
-            hint = "pass the folder that contains directories such as `af/` and `de/`"
-            judge.report(NO_LANGUAGE_DIRECTORY, Problem("no language directory", Location("."), hint))
-        self._close(judge)
-
-    def judge_variants(self, folders: Sequence[Folder]) -> None:
-        """Find the languages before deduplication of those that are deduplicated."""
-        numbers = {(posixpath.dirname(folder.path), folder.code): index for index, folder in enumerate(folders)}
-        variants = {variant for variant, _ in numbers}
-        for (variant, code), index in numbers.items():
-            above, name = posixpath.split(variant)
-            original = posixpath.join(above, original_of(name))
-            if not original_of(name) or original not in variants:
-                continue
-            if (original, code) in numbers:
-                self._originals[index] = numbers[original, code]
-                self._compared |= {index, numbers[original, code]}
-            else:
-                judge = self._judge(folders[index].path)
-                message = f"`{code}` is not in `{original}/`"
-                judge.report(NOT_IN_ORIGINAL, Problem(message, folders[index].at, "fetch or build both variants again"))
-                self._close(judge)
-
-    def add(self, folder: Folder, index: int) -> None:
-        """Check one language directory and add its parts."""
-        judge = self._judge(folder.path or folder.code)
-        slots = Slots(folder, self._version, judge)
-        language = slots.language()
-        judge.check(language if folder.alone is None else Pairing(language.code, language.texts, language.metadata))
-        listing = self._checksums(folder, slots, language, judge)
-        declared = self._options.dedup and not is_original(posixpath.basename(posixpath.dirname(folder.path)))
+        with judging(folder.path or folder.code) as judge:
+            language = language_in(folder, version, judge)
+            judge.check(language if folder.alone is None else Pairing(language.code, language.texts, language.metadata))
+            listing = _checksums(folder, language, version, judge)
+        declared = options.dedup and not is_original(posixpath.basename(posixpath.dirname(folder.path)))
         # Only a single file may be named so.
         dedup = declared or (None in language.texts and is_dedup(language.texts[None]))
-        for number in each_once(language.texts, language.metadata):
-            files: dict[str, Entry] = {role: parts[number] for role, parts in slots.parts.items() if number in parts}
-            self._add_shard(folder, index, files, listing, dedup=dedup)
-        if listing is not None and folder.alone is None:
-            for entry in sorted(folder.entries, key=attrgetter("name")):
-                if entry.name in listing.listed and entry.kind == "file" and not language.has(entry.name):
-                    self._add_shard(folder, index, {"other": entry}, listing, dedup=False)
-        self._close(judge)
+        for files in _shards_of(folder, language, listing):
+            stem = next(iter(files.values())).name.partition(".")[0]
+            part = OscarPart(
+                folder.code,
+                f"{folder.code}/{stem}",
+                version,
+                index,
+                folder.release,
+                dedup=dedup and "other" not in files,
+                listing=None if listing is None else listing.part_of(files),
+                compared=index in compared,
+                original=originals.get(index, -1),
+            )
+            name = f"{folder.path}/{stem}" if folder.path else stem
+            shards.append(Shard(len(shards), name, files, part, corpus=folder.path.rpartition("/")[0]))
+    if version == "1.0":
+        with judging(".") as judge:
+            shards = _with_lines_marked(shards, judge)
+    return Plan(version, shards, tally, coverage)
 
-    def judge_lines(self) -> None:
-        """Decide for each 1.0 release whether its lines are documents, and mark its parts."""
-        if self._version != "1.0":
-            return
-        shuffled: dict[int, Entry] = {}
-        for release, shards in groupby(self.shards, key=lambda shard: shard.payload.release_index):
-            entries = (entry for shard in shards for role, entry in shard.files.items() if role == "text")
-            texts = filter(lambda entry: entry.kind == "file", entries)
-            first = next(texts, None)
-            if first is not None and is_shuffled(chain([first], texts)):
-                shuffled[release] = first
-        if shuffled:
-            self.shards = [
-                replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
-                if shard.payload.release_index in shuffled
-                else shard
-                for shard in self.shards
-            ]
-        judge = self._judge(".")
-        for _, first in sorted(shuffled.items()):
-            at = Location(posixpath.dirname(first.parent) or ".")
-            hint = "if lines belong to documents, pass the whole release, or end documents with a blank line"
-            message = "no text has a blank line: each line is read as a document"
-            judge.report(LINES_AS_DOCUMENTS, Problem(message, at, hint))
-        self._close(judge)
 
-    def _add_shard(
-        self, folder: Folder, index: int, files: Mapping[str, Entry], listing: ChecksumList | None, *, dedup: bool
-    ) -> None:
-        first = next(iter(files.values()))
-        stem = first.name.partition(".")[0]
-        listed = None
-        if listing is not None:
-            digests = {role: listing.of(entry.name) for role, entry in files.items()}
-            listed = Listing(listing.path, digests, listing.complete, listing.orphans)
-        part = OscarPart(
-            folder.code,
-            f"{folder.code}/{stem}",
-            self._version,
-            index,
-            folder.release,
-            dedup=dedup,
-            listing=listed,
-            compared=index in self._compared,
-            original=self._originals.get(index, -1),
-        )
-        name = f"{folder.path}/{stem}" if folder.path else stem
-        corpus = folder.path.rpartition("/")[0]
-        self.shards.append(Shard(len(self.shards), name, files, part, corpus=corpus))
+def _judge_root(entry: Entry, survey: Survey, version: str, judge: Judge) -> None:
+    for folder in survey.nested:
+        message = f"the language directory `{folder.code}` is inside another `{folder.code}`"
+        judge.report(STRAY_ENTRY, Problem(message, folder.at, f"move its files to the outer `{folder.code}`"))
+    for child in survey.unreadable:
+        report_barred(child, judge)
+    for child in survey.beside:
+        if child.name == UNFINISHED:
+            _report_stray(judge, child)
+        elif report_barred(child, judge) or is_root_file(child.name):
+            continue
+        elif parse_name(child.name) or LOOKS_LIKE_DATA.fullmatch(child.name):
+            judge.check(FileName(Location(child.path), child.name, "LL", None, None, version))
+        else:
+            _report_stray(judge, child)
+    odd_name = any(not LABEL.fullmatch(child.name) for child in survey.named)
+    if not survey.folders and not odd_name and entry.kind == "directory" and not survey.unreadable:
+        hint = "pass the folder that contains directories such as `af/` and `de/`"
+        judge.report(NO_LANGUAGE_DIRECTORY, Problem("no language directory", Location("."), hint))
 
-    def _checksums(self, folder: Folder, slots: Slots, language: Language, judge: Judge) -> ChecksumList | None:
-        entry = slots.checksums
-        if entry is None or entry.kind != "file":
-            if entry is None and folder.alone is None and (language.texts or language.metadata):
-                report_no_list(judge, folder.at, f"{folder.code}_sha256.txt")
-            elif entry is not None:
-                report_barred(entry, judge)
-            return None
 
-        def is_reported(name: str) -> bool:
-            return folder.alone is not None or _absence_is_reported(name, language, judge)
+def _originals(folders: Sequence[Folder]) -> Iterator[tuple[int, str, int | None]]:
+    """Yield the number of each deduplicated language, the variant before deduplication, and the number of the language there."""
+    numbers = {(posixpath.dirname(folder.path), folder.code): index for index, folder in enumerate(folders)}
+    variants = {variant for variant, _ in numbers}
+    for (variant, code), index in numbers.items():
+        above, name = posixpath.split(variant)
+        original = posixpath.join(above, original_of(name))
+        if original_of(name) and original in variants:
+            yield index, original, numbers.get((original, code))
 
-        return read_list(entry, folder.entries, judge, self._version, is_reported)
+
+def _shards_of(folder: Folder, language: Language, listing: ChecksumList | None) -> Iterator[dict[str, Entry]]:
+    """Yield the files of each part by role, and then each other file that the checksum list names."""
+    for number in each_once(language.texts, language.metadata):
+        by_role = {"text": language.texts, "metadata": language.metadata}
+        yield {role: parts[number] for role, parts in by_role.items() if number in parts}
+    if listing is not None and folder.alone is None:
+        for entry in sorted(folder.entries, key=attrgetter("name")):
+            if entry.name in listing.listed and entry.kind == "file" and not language.has(entry.name):
+                yield {"other": entry}
+
+
+def _with_lines_marked(shards: list[Shard], judge: Judge) -> list[Shard]:
+    """Decide for each 1.0 release whether its lines are documents, and mark its parts."""
+    shuffled: dict[int, Entry] = {}
+    for release, some in groupby(shards, key=lambda shard: shard.payload.release_index):
+        texts = [shard.files["text"] for shard in some if "text" in shard.files and shard.files["text"].kind == "file"]
+        if is_shuffled(texts):
+            shuffled[release] = texts[0]
+    for _, first in sorted(shuffled.items()):
+        at = Location(posixpath.dirname(first.parent) or ".")
+        hint = "if lines belong to documents, pass the whole release, or end documents with a blank line"
+        message = "no text has a blank line: each line is read as a document"
+        judge.report(LINES_AS_DOCUMENTS, Problem(message, at, hint))
+    return [
+        replace(shard, payload=replace(shard.payload, shuffled=True), read_as="lines")
+        if shard.payload.release_index in shuffled
+        else shard
+        for shard in shards
+    ]
+
+
+def _checksums(folder: Folder, language: Language, version: str, judge: Judge) -> ChecksumList | None:
+    entry = language.checksums
+    if entry is None or entry.kind != "file":
+        if entry is None and folder.alone is None and (language.texts or language.metadata):
+            report_no_list(judge, folder.at, f"{folder.code}_sha256.txt")
+        elif entry is not None:
+            report_barred(entry, judge)
+        return None
+
+    def is_reported(name: str) -> bool:
+        return folder.alone is not None or _absence_is_reported(name, language, judge)
+
+    return read_list(entry, folder.entries, judge, version, is_reported)
 
 
 def is_dedup(entry: Entry) -> bool:
@@ -290,19 +273,6 @@ def _absence_is_reported(name: str, language: Language, judge: Judge) -> bool:
     return judge.fired("OSC401") and is_part
 
 
-def _judge_beside(judge: Judge, entry: Entry, version: str) -> None:
-    """Check an entry next to language directories, or a single file."""
-    at = Location(entry.path)
-    if entry.name == UNFINISHED:
-        _report_stray(judge, entry)
-    elif report_barred(entry, judge) or is_root_file(entry.name):
-        return
-    elif parse_name(entry.name) or LOOKS_LIKE_DATA.fullmatch(entry.name):
-        judge.check(FileName(at, entry.name, "LL", None, None, version))
-    else:
-        _report_stray(judge, entry)
-
-
 def _report_stray(judge: Judge, entry: Entry) -> None:
     at = Location(entry.path)
     if entry.name == UNFINISHED:
@@ -318,66 +288,40 @@ def _report_stray(judge: Judge, entry: Entry) -> None:
     judge.report(STRAY_ENTRY, problem)
 
 
-class Slots:
-    """The entries of a language directory: parts, the checksum list, and stray entries."""
-
-    def __init__(self, folder: Folder, version: str, judge: Judge) -> None:
-        self._folder = folder
-        self._version = version
-        self._judge = judge
-        #: The parts of each role by number, None for a single file.
-        self.parts: dict[Role, dict[int | None, Entry]] = {"text": {}, "metadata": {}}
-        self._odd: list[tuple[Entry, str]] = []
-        self._singles: list[Entry] = []
-        self._blocked = False
-        self.checksums: Entry | None = None
-        # Files with the right prefix first: they take precedence over misnamed ones.
-        for entry in sorted(folder.entries, key=self._is_foreign):
-            self._sort(entry)
-        for role, parts in self.parts.items():
-            self.parts[role] = dict(sorted(parts.items(), key=lambda part: -1 if part[0] is None else part[0]))
-
-    def _is_foreign(self, entry: Entry) -> bool:
-        return not entry.name.startswith(self._folder.code + "_") and not entry.name.startswith(self._folder.code + ".")
-
-    def _sort(self, entry: Entry) -> None:
+def language_in(folder: Folder, version: str, judge: Judge) -> Language:
+    """Return the parts and the checksum list of a language directory; judge the names of its entries."""
+    parts: dict[Role, dict[int | None, Entry]] = {"text": {}, "metadata": {}}
+    odd: list[tuple[Entry, str]] = []
+    singles: list[Entry] = []
+    blocked = False
+    checksums: Entry | None = None
+    # Files with the right prefix first: they take precedence over misnamed ones.
+    prefixes = (f"{folder.code}_", f"{folder.code}.")
+    for entry in sorted(folder.entries, key=lambda entry: not entry.name.startswith(prefixes)):
         parsed, list_code = parse_name(entry.name), checksum_code(entry.name)
         code = parsed.code if parsed else list_code
         if entry.kind == "directory":
-            self._blocked = self._blocked or (parsed is not None and parsed.role == "text")
-            _report_stray(self._judge, entry)
-            return
-        if list_code is not None and self.checksums is None:
-            self.checksums = entry
+            blocked = blocked or (parsed is not None and parsed.role == "text")
+            _report_stray(judge, entry)
+            continue
+        if list_code is not None and checksums is None:
+            checksums = entry
         if code is None and not LOOKS_LIKE_DATA.fullmatch(entry.name):
-            self._judge_other(entry)
-            return
-        at = Location(entry.path)
-        self._judge.check(FileName(at, entry.name, self._folder.code, code, parsed, self._version))
-        if parsed is not None and not (parsed.role == "metadata" and self._version == "1.0"):
-            self._place(entry, parsed)
-        elif entry is not self.checksums:
-            report_barred(entry, self._judge)
-
-    def _judge_other(self, entry: Entry) -> None:
-        if report_barred(entry, self._judge):
-            return
-        if self._folder.path or not is_root_file(entry.name):
-            _report_stray(self._judge, entry)
-
-    def _place(self, entry: Entry, parsed: DataName) -> None:
-        if not parsed.canonical_digits and parsed.digits is not None:
-            self._odd.append((entry, parsed.digits))
-        if parsed.number is None:
-            self._singles.append(entry)
-        if self.parts[parsed.role].setdefault(parsed.number, entry) is not entry:
-            report_barred(entry, self._judge)
-
-    def language(self) -> Language:
-        texts, metadata = self.parts["text"], self.parts["metadata"]
-        return Language(
-            self._folder.code, texts, metadata, self._folder.at, self._odd, self._singles, blocked=self._blocked
-        )
+            if not report_barred(entry, judge) and (folder.path or not is_root_file(entry.name)):
+                _report_stray(judge, entry)
+            continue
+        judge.check(FileName(Location(entry.path), entry.name, folder.code, code, parsed, version))
+        if parsed is not None and not (parsed.role == "metadata" and version == "1.0"):
+            if parsed.digits is not None and not parsed.canonical_digits:
+                odd.append((entry, parsed.digits))
+            if parsed.number is None:
+                singles.append(entry)
+            if parts[parsed.role].setdefault(parsed.number, entry) is not entry:
+                report_barred(entry, judge)
+        elif entry is not checksums:
+            report_barred(entry, judge)
+    texts, metadata = ({number: found[number] for number in each_once(found)} for found in parts.values())
+    return Language(folder.code, texts, metadata, folder.at, odd, singles, checksums, blocked=blocked)
 
 
 def is_shuffled(texts: Iterable[Entry]) -> bool:

@@ -47,11 +47,12 @@ class Pairing(Struct, frozen=True):
 
 
 class Language(Pairing, frozen=True):
-    """A language directory: its parts, malformed part numbers, and single files."""
+    """A language directory: its parts, malformed part numbers, single files, and the checksum list."""
 
     at: Location
     odd_numbers: Sequence[tuple[Entry, str]]
     singles: Sequence[Entry]
+    checksums: Entry | None
     blocked: bool
 
     def has(self, name: str) -> bool:

@@ -40,7 +40,7 @@ class Survey(Struct):
     """The language directories at a path and the entries next to them, by release."""
 
     folders: list[Folder] = field(default_factory=list)
-    named: list[tuple[Entry, bool]] = field(default_factory=list)
+    named: list[Entry] = field(default_factory=list)
     beside: list[Entry] = field(default_factory=list)
     nested: list[Folder] = field(default_factory=list)
     unreadable: list[Entry] = field(default_factory=list)
@@ -51,15 +51,16 @@ def look(entry: Entry) -> Survey:
     """Find the language directories at a path, in it, or in the variants of a release that it contains."""
     if entry.kind != "directory":
         return _look_at_file(entry)
-    tree = _Tree(entry)
     survey = Survey()
-    if tree.kind_of("", Path(entry.url).absolute().name) == "language":
-        survey.folders.append(Folder("", _code_of(tree, "", entry), tree.entries("")))
+    tree: _Tree = defaultdict(list)
+    for child in walk(entry, _DEEPEST):
+        (survey.unreadable if child.kind == "unreadable" else tree[child.parent]).append(child)
+    if _kind_of(tree, "", Path(entry.url).absolute().name) == "language":
+        survey.folders.append(Folder("", _code_of(tree[""], entry), tree[""]))
         survey.evidence = "a directory of OSCAR text parts"
     else:
         _collect(tree, "", survey)
         survey.evidence = f"{len(survey.folders)} language directories"
-    survey.unreadable = tree.unreadable
     return survey
 
 
@@ -76,53 +77,24 @@ def _look_at_file(entry: Entry) -> Survey:
     return survey
 
 
-class _Tree:
-    """The entries below a root by parent folder, listed as deep as needed."""
+#: The entries below a root, by the path of the folder that they are in.
+_Tree = defaultdict[str, list[Entry]]
 
-    def __init__(self, root: Entry) -> None:
-        self._root = root
-        self._depth = 0
-        self._by_parent: defaultdict[str, list[Entry]] = defaultdict(list)
-        self.unreadable: list[Entry] = []
-        self._deepen(2)
 
-    def _deepen(self, depth: int) -> None:
-        self._by_parent.clear()
-        self.unreadable.clear()
-        self._depth = depth
-        for entry in walk(self._root, depth):
-            if entry.kind == "unreadable":
-                self.unreadable.append(entry)
-            else:
-                self._by_parent[entry.parent].append(entry)
-
-    def entries(self, folder: str) -> list[Entry]:
-        level = folder.count("/") + 2 if folder else 1
-        if level > self._depth and level <= _DEEPEST:
-            self._deepen(level)
-        return self._by_parent[folder]
-
-    def directories(self, folder: str) -> list[Entry]:
-        return [entry for entry in self.entries(folder) if entry.kind == "directory"]
-
-    def codes(self, folder: str) -> Counter[str]:
-        """Return the language codes of the OSCAR file names directly in a folder, with their numbers."""
-        return codes_in(self.entries(folder))
-
-    def kind_of(self, folder: str, name: str) -> str:
-        """Return "language", "release", "collection" (of releases), or ""."""
-        codes = self.codes(folder)
-        if name in codes:
-            return "language"
-        level = folder.count("/") + 1 if folder else 0
-        directories = self.directories(folder) if level < _DEEPEST - 1 else []
-        if any(self.codes(entry.path) for entry in directories):
-            return "release"
-        if codes:
-            return "language"
-        if level < _DEEPEST - 2 and any(self.kind_of(entry.path, entry.name) for entry in directories):
-            return "collection"
-        return ""
+def _kind_of(tree: _Tree, folder: str, name: str) -> str:
+    """Return "language", "release", "collection" (of releases), or ""."""
+    codes = codes_in(tree[folder])
+    if name in codes:
+        return "language"
+    level = folder.count("/") + 1 if folder else 0
+    directories = [entry for entry in tree[folder] if entry.kind == "directory"]
+    if level < _DEEPEST - 1 and any(codes_in(tree[entry.path]) for entry in directories):
+        return "release"
+    if codes:
+        return "language"
+    if level < _DEEPEST - 2 and any(_kind_of(tree, entry.path, entry.name) for entry in directories):
+        return "collection"
+    return ""
 
 
 def codes_in(entries: list[Entry]) -> Counter[str]:
@@ -141,37 +113,31 @@ def _is_language(name: str, entries: list[Entry]) -> bool:
     return bool(LABEL.fullmatch(name)) and any(LOOKS_LIKE_DATA.fullmatch(entry.name) for entry in entries)
 
 
-def _code_of(tree: _Tree, folder: str, entry: Entry) -> str:
+def _code_of(entries: list[Entry], folder: Entry) -> str:
     """Return the language of a directory: its name if it is a code, else the most common code of its files."""
-    name = entry.name or Path(entry.url).absolute().name
-    codes = tree.codes(folder)
-    if name in codes or name in LABELS or not codes:
-        return name
-    return codes.most_common(1)[0][0]
+    name = folder.name or Path(folder.url).absolute().name
+    codes = codes_in(entries)
+    return name if name in codes or name in LABELS or not codes else codes.most_common(1)[0][0]
 
 
 def _collect(tree: _Tree, folder: str, survey: Survey, release: int = 0) -> int:
     """Add the language directories of a release, or of every release in a collection; return the number of releases."""
-    if tree.kind_of(folder, "") == "collection":
-        for entry in tree.entries(folder):
-            if entry.kind != "directory" or entry.name == UNFINISHED:
-                survey.beside.append(entry)
-            elif tree.kind_of(entry.path, entry.name):
-                before = len(survey.folders)
-                release = _collect(tree, entry.path, survey, release)
-                languages = survey.folders[before:]
-                if [folder.path for folder in languages] == [f"{entry.path}/{entry.name}"]:
-                    survey.nested += languages
-            else:
-                survey.named.append((entry, False))
-        return release
-    for entry in tree.entries(folder):
+    is_collection = _kind_of(tree, folder, "") == "collection"
+    for entry in tree[folder]:
+        entries = tree[entry.path]
         if entry.kind != "directory" or entry.name == UNFINISHED:
             survey.beside.append(entry)
-            continue
-        is_language = _is_language(entry.name, tree.entries(entry.path))
-        survey.named.append((entry, is_language))
-        if is_language:
-            code = entry.name if LABEL.fullmatch(entry.name) else _code_of(tree, entry.path, entry)
-            survey.folders.append(Folder(entry.path, code, tree.entries(entry.path), release))
-    return release + 1
+        elif not is_collection:
+            survey.named.append(entry)
+            if _is_language(entry.name, entries):
+                code = entry.name if LABEL.fullmatch(entry.name) else _code_of(entries, entry)
+                survey.folders.append(Folder(entry.path, code, entries, release))
+        elif _kind_of(tree, entry.path, entry.name):
+            before = len(survey.folders)
+            release = _collect(tree, entry.path, survey, release)
+            languages = survey.folders[before:]
+            if [folder.path for folder in languages] == [f"{entry.path}/{entry.name}"]:
+                survey.nested += languages
+        else:
+            survey.named.append(entry)
+    return release if is_collection else release + 1

@@ -15,7 +15,7 @@ from msgspec import Struct
 from corpusfmt.formats import CheckOptions, Detection, Plan, Shard
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.files import compression_rule
-from corpusfmt.formats.rows.format import judge_others
+from corpusfmt.formats.rows.format import file_findings, judge_others
 from corpusfmt.formats.rows.reading import ROWS
 from corpusfmt.formats.sniff import first_row, main_file, rows_have
 from corpusfmt.io.paths import Entry, is_hidden, walk
@@ -29,19 +29,7 @@ RULES = RuleSet(GENERAL, versions=VERSIONS)
 LAYOUT = "oscar-schema-v2#layout"
 RECORD = "oscar-schema-v2#jsonl-files"
 
-EMPTY_FILE = RULES.finding(
-    "OSJ106",
-    "empty-file",
-    """A file has no records.
-
-    Why: it may be intended, but usually a filter dropped everything or a writer failed.
-    Example: a gzip file of 20 bytes.
-    Fix: delete the file, or write it again.
-    """,
-    severity=Severity.WARNING,
-    spec=RECORD,
-)
-
+FILES = file_findings(RULES, "OSJ101", "OSJ106", "OSJ105", rows="records", spec=LAYOUT)
 compression_rule(RULES, "OSJ107", LAYOUT)
 
 
@@ -69,19 +57,6 @@ class Parts(Struct, frozen=True):
     at: Location
     code: str
     numbers: frozenset[int]
-
-
-NO_DATA_FILE = RULES.finding(
-    "OSJ101",
-    "no-data-file",
-    """The path contains no JSON Lines file.
-
-    Why: there is nothing to check or read; usually the path is wrong.
-    Example: an empty folder, a folder of packed archives.
-    Fix: pass the folder that contains `af_meta/`, `de_meta/`, …, one of these, or one file.
-    """,
-    spec=LAYOUT,
-)
 
 
 @RULES.rule("OSJ102", "unusual-file-name", on=FileName, severity=Severity.WARNING, spec=LAYOUT)
@@ -126,20 +101,6 @@ def missing_part(parts: Parts) -> Iterator[Problem]:
         yield Problem(message, parts.at, "download the missing parts", count=len(missing))
 
 
-UNREAD_FILE = RULES.finding(
-    "OSJ105",
-    "unread-file",
-    """A file looks like data, but is not a JSON Lines file of the release.
-
-    Why: readers of the release skip the file, and it was not checked.
-    Example: `af_meta_part_1.jsonl.xz`, `af.txt.gz` next to `af_meta_part_1.jsonl.gz`.
-    Fix: compress it with gzip or zstd and name it like the other files, or move it elsewhere.
-    """,
-    severity=Severity.WARNING,
-    spec=LAYOUT,
-)
-
-
 def detect(entry: Entry) -> Detection | None:
     """Claim a file whose rows have content and WARC headers, and a folder most of whose data are such files."""
     listed = takewhile(lambda each: each.path != "documents", walk(entry)) if entry.kind == "directory" else [entry]
@@ -179,10 +140,10 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     if entry.kind == "directory":
         for (_, code), numbered in parts.items():
             judge.check(Parts(Location(next(iter(numbered.values())).path), code, frozenset(numbered)))
-    judge_others(entries, _is_data, UNREAD_FILE, judge)
+    judge_others(entries, _is_data, FILES.unread, judge)
     if not files:
         hint = "pass the folder that contains folders such as `af_meta/`"
-        judge.report(NO_DATA_FILE, Problem("no JSON Lines found", Location("."), hint))
+        judge.report(FILES.none, Problem("no JSON Lines found", Location("."), hint))
     return Plan(version, shards, judge.tally, judge.coverage)
 
 

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats import CheckOptions, Shard
-from corpusfmt.formats.oscar2.layout import EMPTY_FILE, RECORD, RULES
+from corpusfmt.formats.oscar2.layout import FILES, RECORD, RULES
 from corpusfmt.formats.provenance import RecordIds
 from corpusfmt.formats.rows.reading import Rows
 from corpusfmt.formats.rows.records import Records, are_of, object_rules
@@ -422,4 +422,4 @@ def _have_right_headers(rows: list[Json]) -> bool:
     )
 
 
-RECORDS = Rows(RULES, ReleaseRecords, EMPTY_FILE, "records")
+RECORDS = Rows(RULES, ReleaseRecords, FILES.empty, "records")

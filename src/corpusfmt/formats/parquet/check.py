@@ -9,13 +9,11 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import Any, Literal
 
-from msgspec import Struct
-
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.columns import are_full
 from corpusfmt.formats.general import EmptyTexts, report_encoded_text, report_text, within_limits
 from corpusfmt.formats.parquet.arrow import JSON_COLUMNS, batches, json_rows, pyarrow
-from corpusfmt.formats.parquet.read import KeyOf, KeysOf, identities
+from corpusfmt.formats.parquet.read import KeyOf, identities
 from corpusfmt.formats.parquet.rows import (
     Row,
     TableColumns,
@@ -72,19 +70,32 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     judge.coverage.bytes = entry.size
     schema = None
     keys = UniqueKeys(options.scratch, shard.index)
+    empty = EmptyTexts()
     try:
         with within_limits(judge, entry.path), closing(keys), opened(entry) as table:
             columns = columns_of(table, Location(entry.path), options.reading, shard.payload)
             schema = [(field.name, str(field.type)) for field in table.file.schema_arrow]
             judge.check(columns)
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
-                empty = EmptyTexts()
                 key_of, keys_of = identities(columns, shard, options)
-                scanned = partial(_scanned, columns=columns, keys_of=keys_of if columns.id else None)
-                for found in batches(table, columns.kinds, scanned):
-                    if columns.id is not None:
-                        keys.note(_keys(found, key_of), judge.coverage.documents)
-                    _judge_rows(found, columns, empty, judge)
+
+                def judged(batch: Any) -> None:
+                    first = judge.coverage.documents + 1
+                    judge.coverage.documents += batch.num_rows
+                    clean = clean_rows(batch, columns) if RULES.accepts_unseen(Row, ColumnRecord) else None
+                    if clean is None:
+                        found = _judge_rows(batch, columns, first, key_of, empty, judge)
+                        keys.note(found if columns.id is not None else [], first - 1)
+                        return
+                    rows, texts = clean
+                    keys.note(keys_of(rows) if columns.id is not None else [], first - 1)
+                    for number, text in _suspects_in(rows) if texts is None else texts.suspects():
+                        report_encoded_text(text, place_of(rows[number], columns, first + number), judge)
+                    if texts is not None and (numbers := texts.empty()):
+                        empty.add(len(numbers), partial(place_of, rows[numbers[0]], columns, first + numbers[0]))
+
+                for _ in batches(table, columns.kinds, judged):
+                    pass
                 empty.report(judge.coverage.documents, judge)
                 if not judge.coverage.documents:
                     hint = "delete the file, or write it again"
@@ -94,37 +105,27 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
     return ShardResult(judge.tally, judge.coverage, None if schema is None else (entry.path, schema, keys.few))
 
 
-def _scanned(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | list[Json | UnicodeDecodeError]:
-    clean = clean_rows(batch, columns, keys_of) if RULES.accepts_unseen(Row, ColumnRecord) else None
-    return clean or list(decoded(batch))
-
-
-def _keys(found: CleanRows | list[Json | UnicodeDecodeError], key_of: KeyOf) -> list[bytes | None]:
-    if isinstance(found, CleanRows):
-        return found.keys
-    return [encoded(key_of(row)) if isinstance(row, dict) else None for row in found]
-
-
 def _judge_rows(
-    found: CleanRows | list[Json | UnicodeDecodeError], columns: TableColumns, empty: EmptyTexts, judge: Judge
-) -> None:
-    first = judge.coverage.documents + 1
-    if isinstance(found, CleanRows):
-        for suspect in found.suspects:
-            report_encoded_text(suspect.text, place_of(suspect.fields, columns, first + suspect.number), judge)
-        if found.empty:
-            empty.add(len(found.empty), partial(place_of, found.first_empty, columns, first + found.empty[0]))
-        judge.coverage.documents += found.count
-        return
-    for number, fields in enumerate(found, first):
+    batch: Any, columns: TableColumns, first: int, key_of: KeyOf, empty: EmptyTexts, judge: Judge
+) -> list[bytes | None]:
+    """Judge the rows of a table in memory one by one; return what identifies them."""
+    keys: list[bytes | None] = []
+    for number, fields in enumerate(decoded(batch), first):
         row = row_of(fields, columns, number)
         judge_row(row, judge)
+        keys.append(encoded(key_of(row.fields)) if isinstance(row, Row) else None)
         if isinstance(row, Row) and columns.text is None:
             report_encoded_text(json_line(row.fields), row.at, judge)
         elif isinstance(row, Row) and isinstance(text := value_at(row.fields, columns.text_path), str):
             report_text(text, row.at, judge)
             empty.add(int(not text), partial(getattr, row, "at"))
-    judge.coverage.documents += len(found)
+    return keys
+
+
+def _suspects_in(rows: Sequence[Json]) -> Iterator[tuple[int, bytes]]:
+    """Yield the number of each row that may be encoded twice, and its JSON text."""
+    lines = enumerate(map(json_line, rows))
+    return ((number, line) for number, line in lines if double_encoding_at(line, 0, False) >= 0)
 
 
 def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions) -> None:
@@ -165,27 +166,8 @@ def _keys_at(options: CheckOptions, shard: Shard, wanted: Iterable[int]) -> Iter
 _CONTINUING = range(0x80, 0xC0)
 
 
-class Suspect(Struct):
-    """A row whose text may be encoded twice: its number from 0, the fields but the text, and the text in UTF-8."""
-
-    number: int
-    fields: Json
-    text: bytes
-
-
-class CleanRows(Struct):
-    """So many rows, what identifies them if they have ids, and those whose texts may be encoded twice."""
-
-    count: int
-    keys: list[bytes | None]
-    suspects: list[Suspect]
-    #: The numbers of rows with an empty text, and the fields of the first of them.
-    empty: Sequence[int] = ()
-    first_empty: Json = {}
-
-
-def clean_rows(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows | None:
-    """Return the rows of a table in memory, None if a rule may fire that is not about what texts say."""
+def clean_rows(batch: Any, columns: TableColumns) -> tuple[list[Json], _Texts | None] | None:
+    """Return rows without their texts, and the texts; None if a rule may fire that is not about what texts say."""
     if len(columns.text_path) > 1:
         return None
     texts = None if columns.text is None else _Texts(batch, *columns.text_path)
@@ -195,18 +177,7 @@ def clean_rows(batch: Any, columns: TableColumns, keys_of: KeysOf) -> CleanRows 
         rows = json_rows(batch if columns.text is None else batch.drop_columns([*columns.text_path]))
     except UnicodeDecodeError:
         return None
-    if not _are_clean(rows, columns):
-        return None
-    if texts is None:
-        lines = ((number, json_line(row)) for number, row in enumerate(rows))
-        suspects = [
-            Suspect(number, rows[number], line) for number, line in lines if double_encoding_at(line, 0, False) >= 0
-        ]
-        return CleanRows(batch.num_rows, keys_of(rows) if keys_of else [], suspects)
-    suspects = [Suspect(number, rows[number], text) for number, text in texts.suspects()]
-    empty = texts.empty()
-    keys = keys_of(rows) if keys_of else []
-    return CleanRows(batch.num_rows, keys, suspects, empty, rows[empty[0]] if empty else {})
+    return (rows, texts) if _are_clean(rows, columns) else None
 
 
 def _are_clean(rows: list[Json], columns: TableColumns) -> bool:

@@ -26,8 +26,8 @@ class TableRecords(ColumnRecords):
 
 #: Returns what identifies a row, if anything does.
 KeyOf = Callable[[Json], Key | None]
-#: Returns what identifies rows, encoded; a table without ids has None instead.
-KeysOf = Callable[[list[Json]], list[bytes | None]] | None
+#: Returns what identifies clean rows, encoded.
+KeysOf = Callable[[list[Json]], list[bytes | None]]
 
 
 def identities(columns: TableColumns, shard: Shard, options: CheckOptions) -> tuple[KeyOf, KeysOf]:

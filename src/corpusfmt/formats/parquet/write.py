@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 from msgspec import Struct
 
 from corpusfmt.formats.parquet.arrow import ID, MARK, OWN_COLUMNS, TEXT, pyarrow
-from corpusfmt.formats.parts import Item, Loaded, Writer
+from corpusfmt.formats.parts import Item, flat_writer
 from corpusfmt.formats.rows.columned import table_row
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.text import json_line
@@ -172,17 +172,4 @@ class TableWriter:
         return [self._sink.facts()]
 
 
-def _names(stem: str, part: int | None) -> list[str]:
-    return [f"{stem}.parquet" if part is None else f"{stem}_part_{part}.parquet"]
-
-
-PARQUET = Writer(
-    item=_item,
-    open_part=TableWriter,
-    names=_names,
-    by_language=False,
-    folder=lambda name: f"data/{name}" if name else "data",
-    loaded=lambda path: Loaded("", "data", "a document") if path.startswith("data/") else None,
-    gzip=False,
-    takes_tables=True,
-)
+PARQUET = flat_writer(_item, TableWriter, ".parquet", gzip=False, takes_tables=True)

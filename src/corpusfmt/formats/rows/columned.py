@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Any
 
 import msgspec
 from msgspec import Struct, structs
@@ -67,25 +66,31 @@ def restored(document: Document) -> Json:
     origin = _origin_of(document)
     if origin is None:
         return fields_of(document)
-    row = _Unique()
-    if origin.id is not None:
-        row.add({origin.id: _number(document.id) if origin.number else document.id})
     path = () if origin.text is None else path_to(origin.text)
-    if len(path) == 1:
-        row.add({path[0]: document.text})
     named = {"source": document.source, "added": document.added, "created": document.created}
-    row.add({name: value for name, value in named.items() if value is not None and name not in origin.made})
     leave_out = {ROW, SYNTHETIC, *_IN_METADATA.intersection(origin.made)}
-    rest = {name: value for name, value in (document.metadata or {}).items() if name not in leave_out}
-    rest |= origin.covered
-    row.add({"metadata": rest} if origin.apart else rest)
-    if document.attributes is not None:
-        row.add({"attributes": document.attributes})
-    row.add(document.extra)
-    row.add(origin.displaced)
+    metadata = {name: value for name, value in (document.metadata or {}).items() if name not in leave_out}
+    metadata |= origin.covered
+    parts: list[Json] = [
+        {} if origin.id is None else {origin.id: _number(document.id) if origin.number else document.id},
+        {path[0]: document.text} if len(path) == 1 else {},
+        {name: value for name, value in named.items() if value is not None and name not in origin.made},
+        {"metadata": metadata} if origin.apart else metadata,
+        {} if document.attributes is None else {"attributes": document.attributes},
+        document.extra,
+        origin.displaced,
+    ]
+    row: Json = {}
+    for part in parts:
+        if not row.keys().isdisjoint(part):
+            return fields_of(document)  # a value would be lost
+        row |= part
     if len(path) > 1:
-        row.put(path, document.text)
-    return row.fields if row.is_whole else fields_of(document)
+        above = value_at(row, path[:-1])
+        if not isinstance(above, dict) or path[-1] in above:
+            return fields_of(document)
+        _object_above(row, path)[path[-1]] = document.text
+    return row
 
 
 def table_row(document: Document) -> Json | None:
@@ -105,24 +110,6 @@ def _origin_of(document: Document) -> Origin | None:
         return msgspec.convert(json_object(text), Origin) if isinstance(text, str) else None
     except msgspec.ValidationError:
         return None
-
-
-class _Unique:
-    """Fields of a row; it is not whole once a name occurs twice, which would lose a value."""
-
-    def __init__(self) -> None:
-        self.fields: Json = {}
-        self.is_whole = True
-
-    def add(self, fields: Json) -> None:
-        self.is_whole = self.is_whole and self.fields.keys().isdisjoint(fields)
-        self.fields |= fields
-
-    def put(self, path: Sequence[str], value: Any) -> None:
-        above = value_at(self.fields, path[:-1])
-        self.is_whole = self.is_whole and isinstance(above, dict) and path[-1] not in above
-        if self.is_whole:
-            _object_above(self.fields, path)[path[-1]] = value
 
 
 def _object_above(row: Json, path: Sequence[str]) -> Json:

@@ -30,8 +30,9 @@ _LOOKS_LIKE_DATA = re.compile(r".*\.(?:csv|tsv|parquet|txt|json|jsonl|ndjson|gz|
 
 
 class FileFindings(Struct, frozen=True):
-    """The finding types for missing files, files without rows, and files that are not read."""
+    """What the files of a format are, and the finding types for missing files, files without rows, and files that are not read."""
 
+    what: str
     none: FindingType
     empty: FindingType
     unread: FindingType
@@ -42,30 +43,40 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
     compression_rule(rules, f"{prefix}102")
     object_rules(rules, f"{prefix}201", f"{prefix}202")
     field_rule(rules, f"{prefix}301")
+    return file_findings(rules, f"{prefix}101", f"{prefix}103", f"{prefix}104")
+
+
+def file_findings(
+    rules: RuleSet, none: str, empty: str, unread: str, *, files: str = "JSON Lines", rows: str = "rows", spec: str = ""
+) -> FileFindings:
+    """Register the findings on the files of a format under three codes; `files` and `rows` name what it has."""
     return FileFindings(
+        files,
         none=rules.finding(
-            f"{prefix}101",
-            "no-data-file",
-            """The path contains no JSON Lines file.
+            none,
+            f"no-{'text' if rows == 'documents' else 'data'}-file",
+            f"""The path contains no {files.removesuffix(" file")} file.
 
             Why: there is nothing to check or read; usually the path is wrong.
             Example: an empty folder, a folder of packed archives.
             Fix: pass the folder that contains the files, or one of them.
             """,
+            spec=spec,
         ),
         empty=rules.finding(
-            f"{prefix}103",
+            empty,
             "empty-file",
-            """A file has no rows.
+            f"""A file has no {rows}.
 
             Why: it may be intended, but usually a filter dropped everything or a writer failed.
             Example: a gzip file of 20 bytes.
             Fix: delete the file, or write it again.
             """,
             severity=Severity.WARNING,
+            spec=spec,
         ),
         unread=rules.finding(
-            f"{prefix}104",
+            unread,
             "unread-file",
             """A file looks like data, but does not have a name of the format.
 
@@ -74,6 +85,7 @@ def row_rules(rules: RuleSet, prefix: str) -> FileFindings:
             Fix: name and compress it like the other files, or move it elsewhere.
             """,
             severity=Severity.WARNING,
+            spec=spec,
         ),
     )
 
@@ -97,14 +109,12 @@ def judge_others(entries: Iterable[Entry], is_data: Callable[[Entry], bool], unr
 def data_files(
     entry: Entry,
     is_data: Callable[[Entry], bool],
-    unread: FindingType,
+    findings: FileFindings,
     judge: Judge,
     beside: Collection[Entry] = (),
 ) -> list[Entry]:
-    """Return the data files below a folder, or a file whatever its name is, and judge what else is there but `beside`."""
-    if entry.kind != "directory":
-        return [entry] if entry.kind == "file" else []
-    files: list[Entry] = []
+    """Return the data files below a folder, or a file whatever its name is; judge what else is there but `beside`."""
+    files = [entry] if entry.kind == "file" else []
 
     def noted(each: Entry) -> bool:
         if not is_data(each):
@@ -112,8 +122,12 @@ def data_files(
         files.append(each)
         return True
 
-    known = {each.path for each in beside}
-    judge_others((each for each in walk(entry) if each.path not in known), noted, unread, judge)
+    if entry.kind == "directory":
+        known = {each.path for each in beside}
+        judge_others((each for each in walk(entry) if each.path not in known), noted, findings.unread, judge)
+    if not files:
+        hint = "pass the folder that contains the files, or one of them"
+        judge.report(findings.none, Problem(f"no {findings.what} found", Location("."), hint))
     return files
 
 
@@ -137,10 +151,7 @@ class _Files(Struct, frozen=True):
 
     def plan(self, entry: Entry, options: CheckOptions) -> Plan:
         judge = Judge(self.rules, options.grading, version=self.version, path=".", cap=options.max_per_rule)
-        files = data_files(entry, self.is_data, self.findings.unread, judge)
-        if not files:
-            hint = "pass the folder that contains the files, or one of them"
-            judge.report(self.findings.none, Problem("no JSON Lines found", Location("."), hint))
+        files = data_files(entry, self.is_data, self.findings, judge)
         shards = [Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files)]
         return Plan(self.version, shards, judge.tally, judge.coverage)
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.parts import EncodedRows, Item, Loaded, Writer
+from corpusfmt.formats.parts import EncodedRows, Item, Loaded, Writer, flat_writer
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.jsonlines import EncodedText, decoded_text
 from corpusfmt.io.loading import Columns
@@ -160,15 +160,8 @@ def csv_writer(below: str, row_of: Callable[[Document], Json], *, safe: bool = F
         cells = {shown(name): shown(value) for name, value in row.items()}
         return Item(cells, {what: count for what, count in losses.items() if count})
 
-    return Writer(
-        item=item,
-        open_part=CsvWriter,
-        names=lambda stem, part: [f"{stem}.csv.gz" if part is None else f"{stem}_part_{part}.csv.gz"],
-        by_language=False,
-        folder=lambda name: f"{below}/{name}" if name else below,
-        loaded=lambda path: Loaded("", below, "a row") if path.startswith(f"{below}/") else None,
-        takes_tables=True,
-    )
+    table = Loaded("", below, "a row")
+    return flat_writer(item, CsvWriter, ".csv.gz", below=below, table=table, takes_tables=True)
 
 
 def rows_writer(
@@ -180,12 +173,4 @@ def rows_writer(
         sets = len(document.attribute_rows)
         return Item(Row(row_of(document)), {"attribute sets": sets} if sets else {})
 
-    return Writer(
-        item=item,
-        open_part=RowsWriter,
-        names=names,
-        by_language=False,
-        folder=lambda name: f"{below}/{name}" if name else below,
-        loaded=lambda path: Loaded("", below, "a document") if path.startswith(f"{below}/") else None,
-        takes_tables=takes_tables,
-    )
+    return flat_writer(item, RowsWriter, ".jsonl.gz", below=below, takes_tables=takes_tables)

@@ -12,21 +12,20 @@ from msgspec.structs import replace
 from corpusfmt.formats import CheckOptions, Detection, Format, Plan, Reader, Shard, by_size
 from corpusfmt.formats.columns import ColumnProfile, best_of_text, columns_names
 from corpusfmt.formats.describing import Describer, files_of
-from corpusfmt.formats.parts import ROOT_FILES, TEXT, Item, Writer
+from corpusfmt.formats.parts import ROOT_FILES, TEXT, Item, flat_writer
 from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.columned import columns_of
 from corpusfmt.formats.rows.files import judge_names
 from corpusfmt.formats.rows.format import data_files
 from corpusfmt.formats.sniff import first_row, first_text
 from corpusfmt.formats.text.reading import SOURCE, check, document_at, read
-from corpusfmt.formats.text.ruleset import RULES, VERSION
+from corpusfmt.formats.text.ruleset import FILES, RULES, VERSION
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
 from corpusfmt.io.lines import split_at
 from corpusfmt.io.paths import Entry, is_hidden, walk
-from corpusfmt.model import Document, Location, Problem, Severity
+from corpusfmt.model import Document
 from corpusfmt.rules import Judge
 
-_BELOW = "data"
 _BLANKS = " \t\r"
 _MADE = frozenset({SYNTHETIC, "language"})
 
@@ -71,18 +70,7 @@ def _has_more_than_text(document: Document) -> bool:
     return document.source != SOURCE and document.source not in columns_names()
 
 
-def _names(stem: str, part: int | None) -> list[str]:
-    return [f"{stem}.txt.gz" if part is None else f"{stem}_part_{part}.txt.gz"]
-
-
-TEXTS = Writer(
-    item=_item,
-    open_part=_Texts,
-    names=_names,
-    by_language=False,
-    folder=lambda name: f"{_BELOW}/{name}" if name else _BELOW,
-    loaded=lambda path: TEXT if path.startswith(f"{_BELOW}/") else None,
-)
+TEXTS = flat_writer(_item, _Texts, ".txt.gz", table=TEXT)
 
 
 _NAME = re.compile(r".*\.txt(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?", re.DOTALL)
@@ -90,29 +78,6 @@ _COMPANION = re.compile(rf"{ROOT_FILES}|.*\.md", re.IGNORECASE | re.DOTALL)
 # Limits of a shard of files that are documents.
 _MOST_FILES = 10_000
 _MOST_BYTES = 256 * 1024 * 1024
-
-NO_TEXT_FILE = RULES.finding(
-    "TXT101",
-    "no-text-file",
-    """The path contains no text file.
-
-    Why: there is nothing to check or read; usually the path is wrong.
-    Example: an empty folder, a folder of packed archives.
-    Fix: pass the folder that contains the files, or one of them.
-    """,
-)
-
-UNREAD_FILE = RULES.finding(
-    "TXT104",
-    "unread-file",
-    """A file looks like data, but does not have a name of the format.
-
-    Why: readers skip the file, and it was not checked.
-    Example: `de.jsonl.gz` next to `en.txt.gz`; a leftover of an unfinished run.
-    Fix: name and compress it like the other files, or move it elsewhere.
-    """,
-    severity=Severity.WARNING,
-)
 
 
 def detect(entry: Entry) -> Detection | None:
@@ -141,10 +106,7 @@ def _is_data(entry: Entry) -> bool:
 def plan(entry: Entry, options: CheckOptions) -> Plan:
     """List the files below a path. Raises `UsageError` for an unusable column profile."""
     judge = Judge(RULES, options.grading, version=VERSION, path=".", cap=options.max_per_rule)
-    files = data_files(entry, _is_data, UNREAD_FILE, judge)
-    if not files:
-        hint = "pass the folder that contains the files, or one of them"
-        judge.report(NO_TEXT_FILE, Problem("no text file found", Location("."), hint))
+    files = data_files(entry, _is_data, FILES, judge)
     judge_names(files, judge)
     columns = columns_of(options.reading, "text")
     if columns is None:

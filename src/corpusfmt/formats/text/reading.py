@@ -18,7 +18,7 @@ from corpusfmt.formats.text.ruleset import (
     BYTE_ORDER_MARK,
     CARRIAGE_RETURN,
     ELEMENT_MALFORMED,
-    EMPTY_FILE,
+    FILES,
     RULES,
     VERSION,
 )
@@ -62,7 +62,7 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
     judge.coverage.bytes += file.bytes
     file.judge_returns(CARRIAGE_RETURN)
     if file.whole and not count:
-        judge.report(EMPTY_FILE, Problem("no documents", Location(entry.path), "delete the file, or write it again"))
+        judge.report(FILES.empty, Problem("no documents", Location(entry.path), "delete the file, or write it again"))
 
 
 def _numbered(file: RowFile, columns: ColumnProfile, options: CheckOptions) -> Iterator[tuple[int, Piece]]:

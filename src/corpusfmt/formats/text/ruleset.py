@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from corpusfmt.formats.general import GENERAL
 from corpusfmt.formats.rows.files import compression_rule, path_rule
+from corpusfmt.formats.rows.format import file_findings
 from corpusfmt.model import Severity
 from corpusfmt.rules import RuleSet
 
@@ -12,17 +13,7 @@ RULES = RuleSet(GENERAL, versions=(VERSION,))
 compression_rule(RULES, "TXT102")
 path_rule(RULES, "TXT105")
 
-EMPTY_FILE = RULES.finding(
-    "TXT103",
-    "empty-file",
-    """A file has no document: it is empty, or has only blank lines.
-
-    Why: it may be intended, but usually a filter dropped everything or a writer failed.
-    Example: a gzip file of 20 bytes.
-    Fix: delete the file, or write it again.
-    """,
-    severity=Severity.WARNING,
-)
+FILES = file_findings(RULES, "TXT101", "TXT103", "TXT104", files="text file", rows="documents")
 
 CARRIAGE_RETURN = RULES.finding(
     "TXT201",
