@@ -17,7 +17,6 @@ from pathlib import Path
 
 import pytest
 from documentation.sessions import PAGES, blocks, environment_in, make_corpora, pages_of, rewritten
-from release.instance import IDENTITY, TOKEN_OF_THE_RUNNER, running
 from remote.faults import Faults
 from remote.hub import Repository, hub_server
 from remote.s3 import serving
@@ -30,24 +29,15 @@ _PIP = ["-m", "pip", "--quiet", "--disable-pip-version-check"]
 
 @contextmanager
 def stores(folder: Path) -> Iterator[Variables]:
-    """S3 with the sample, a Hub with a gated repository, and sigstore for a workflow, on the loopback interface."""
-    trust = folder / "trust.json"
-    with serving(Faults(failing=0, cut=0)) as store, hub_server("hf_0123456789") as hub, running(trust) as sigstore:
+    """S3 with the sample, and a Hub with a gated repository, on the loopback interface."""
+    with serving(Faults(failing=0, cut=0)) as store, hub_server("hf_0123456789") as hub:
         for path in (REPOSITORY / "pipeline" / "sample").iterdir():
             store.put(f"wet/{path.name}", path.read_bytes())
         for name in ("owner/corpus", "owner/gated"):
             hub.repositories[name] = Repository(gated=name.endswith("gated"))
             hub.repositories[name].commit({"README.md": b"# A corpus\n"})
         own = {name: value for name, value in store.environment.items() if name.startswith("AWS_")}
-        workflow = {
-            "GITHUB_ACTIONS": "true",
-            "ACTIONS_ID_TOKEN_REQUEST_TOKEN": TOKEN_OF_THE_RUNNER,
-            "ACTIONS_ID_TOKEN_REQUEST_URL": f"{sigstore.url}/workflow?api-version=2",
-            "IDENTITY": IDENTITY,
-            "PROVIDER": sigstore.url,
-            "TRUST": str(trust),
-        }
-        yield own | workflow | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "huggingface")}
+        yield own | {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "huggingface")}
 
 
 @contextmanager

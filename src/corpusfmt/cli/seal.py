@@ -22,17 +22,7 @@ Attest = Annotated[
 ]
 Sign = Annotated[
     str | None,
-    typer.Option(
-        "--sign", metavar="KEY", help="Sign with a private key (a PEM file), or as an identity with `sigstore`."
-    ),
-]
-TrustConfig = Annotated[
-    str | None,
-    typer.Option(
-        "--trust-config",
-        metavar="FILE",
-        help="The trust configuration of an instance of sigstore (default: the public one).",
-    ),
+    typer.Option("--sign", metavar="KEY", help="Sign with a private key (a PEM file)."),
 ]
 Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
@@ -42,7 +32,6 @@ def command(
     corpus: Corpus,
     attest: Attest = False,
     sign: Sign = None,
-    trust_config: TrustConfig = None,
     format_name: FormatName = "auto",
     profile: Profile = "standard",
     bounds: Bounds = UNSET,
@@ -59,7 +48,6 @@ def command(
             corpus,
             attest=attest,
             sign=sign,
-            trust_config=trust_config,
             format=format_name,
             profile=profile,
             jobs=jobs,

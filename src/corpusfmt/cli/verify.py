@@ -11,7 +11,6 @@ from corpusfmt.cli.inputs import limits_of
 from corpusfmt.cli.options import FollowRedirects, MaxTotalBytes, OutputFormat, Reports, Timeout
 from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
-from corpusfmt.cli.seal import TrustConfig
 from corpusfmt.model import Report
 from corpusfmt.options import FailOn
 from corpusfmt.wording import plural
@@ -25,11 +24,6 @@ Key = Annotated[
     str | None,
     typer.Option("--key", metavar="PUB", help="A public key (a PEM file) that must have signed the release."),
 ]
-Identity = Annotated[
-    str | None,
-    typer.Option("--identity", metavar="NAME", help="Who must have signed the release without a key."),
-]
-Provider = Annotated[str | None, typer.Option("--identity-provider", metavar="URL", help="Who vouches for --identity.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Check names and sizes only; read no file.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at one time (default: the processors).")]
 
@@ -42,9 +36,6 @@ def command(
     release: Release,
     manifest: ManifestFile = None,
     key: Key = None,
-    identity: Identity = None,
-    identity_provider: Provider = None,
-    trust_config: TrustConfig = None,
     quick: Quick = False,
     max_total_bytes: MaxTotalBytes = None,
     timeout: Timeout = None,
@@ -65,9 +56,6 @@ def command(
             release,
             manifest=manifest,
             key=key,
-            identity=identity,
-            identity_provider=identity_provider,
-            trust_config=trust_config,
             quick=quick,
             jobs=jobs,
             limits=limits,
@@ -76,15 +64,13 @@ def command(
         )
     manifest, key = (each and printable(each) for each in (manifest, key))
     found.arguments |= {"paths": [printable(release)], "manifest": manifest, "key": key, "quick": quick}
-    if identity is not None:
-        found.arguments |= {"identity": identity, "identity-provider": identity_provider, "trust-config": trust_config}
     if resumed := found.results.get("resumed"):
         mention(f"went on with an interrupted run: {plural(resumed, 'file')} had been read")
     write_reports(found, output_format, report)
     if output_format in FOR_TERMINALS:
         _say_what_to_fetch(found)
         if signed := found.results.get("signed"):
-            say(f"Signed {f'with {key}' if identity is None else f'by {identity}'}: {', '.join(signed)}")
+            say(f"Signed with {key}: {', '.join(signed)}")
     raise SystemExit(exit_status(found, FailOn.ERROR))
 
 

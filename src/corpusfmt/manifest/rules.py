@@ -299,11 +299,11 @@ SIGNATURE_MALFORMED = RULES.finding(
 SIGNATURE_INVALID = RULES.finding(
     "MAN503",
     "signature-invalid",
-    """A signature was not made with the given key or by the given identity, or what it signs was changed afterwards.
+    """A signature was not made with the given key, or what it signs was changed afterwards.
 
     Why: the expected publisher does not vouch for this release.
     Example: `model.sig` of another publisher, a statement that was edited after it was signed.
-    Fix: use the key or the identity of the publisher, or fetch the release again.
+    Fix: use the key of the publisher, or fetch the release again.
     """,
 )
 

@@ -41,7 +41,7 @@ from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES, judge_of
 from corpusfmt.manifest.statements import provenance, statement, verification
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
-from corpusfmt.release.signing import KEYLESS, Signer, signer_of
+from corpusfmt.release.signing import Signer, signer_of
 from corpusfmt.rules import Grading, Judge, finding_of
 
 
@@ -50,7 +50,6 @@ def seal(
     *,
     attest: bool = False,
     sign: str | Path | None = None,
-    trust_config: str | Path | None = None,
     format: str = "auto",  # noqa: A002 - the name that users type
     profile: Profiles = "standard",
     jobs: int | None = 1,
@@ -63,15 +62,12 @@ def seal(
     The corpus is checked in the same run, as by `validate`; returns the report, with the tree in `results`. Provenance
     in an earlier manifest is kept if none of the documents has changed; statements about another manifest, and its
     signature, are removed. `attest` also writes statements: the provenance, and a summary of this check. `sign` is a file
-    with a private key, or "sigstore"; it signs the release and the statements. `trust_config` is for the latter: a file that
-    names an instance of sigstore other than the public one.
+    with a private key, which signs the release and the statements.
     Raises `UsageError` if `path` is not a folder with a finished corpus, or for another kind of key, `BadInput` if a file
-    cannot be read, `Incomplete` if not everything was read, or sigstore cannot be reached.
+    cannot be read, `Incomplete` if not everything was read.
     """
     root = _folder(path)
-    if trust_config is not None and str(sign) != KEYLESS:
-        raise UsageError(f"--trust-config needs `--sign {KEYLESS}`: add it, or leave the configuration out")
-    signer = None if sign is None else signer_of(sign, trust_config)
+    signer = None if sign is None else signer_of(sign)
     before = _manifest_at(root)
     asked = Validation(profile=profile, format=_format_of(before, format), jobs=jobs, engine=engine, progress=progress)
     options = CheckOptions(grading=grading(asked), limits=limits)
@@ -214,8 +210,7 @@ def vouchers(
 
     Raises `UsageError` if other statements in the folder, which would be signed, are about another release.
     """
-    envelope = signer.envelope
-    made = {name: each if envelope is None else envelope(each) for name, each in statements.items()}
+    made = {name: signer.envelope(each) for name, each in statements.items()}
     there = digests_in(folder)
     names = [name for name in _STATEMENTS if name not in made and name not in gone]
 

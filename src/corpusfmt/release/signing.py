@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,6 @@ from corpusfmt.manifest.statements import PAYLOAD
 from corpusfmt.model import Incomplete, Location, Problem, UsageError
 from corpusfmt.rules import Judge
 
-#: In place of a key: an identity that an OpenID provider vouches for.
-KEYLESS = "sigstore"
 _MOST_BYTES = 1024 * 1024
 _SCHEMES = {"secp256r1": "ecdsa-sha2-nistp256", "secp384r1": "ecdsa-sha2-nistp384", "secp521r1": "ecdsa-sha2-nistp521"}
 _MAKE = "make one with `openssl ecparam -name prime256v1 -genkey -noout -out KEY`"
@@ -30,10 +28,19 @@ _DERIVE = "make one with `openssl ec -in KEY -pubout -out PUB`"
 
 
 class Signer(Struct, frozen=True):
-    """What signs a release. `envelope` wraps a statement; without a key statements are only covered by the bundle."""
+    """What signs a release with a private key."""
 
     configured: Any
-    envelope: Callable[[bytes], bytes] | None = None
+    key: Any
+
+    def envelope(self, payload: bytes) -> bytes:
+        """Return an envelope with a statement and its signature."""
+        from securesystemslib.dsse import Envelope  # noqa: PLC0415
+        from securesystemslib.signer import CryptoSigner  # noqa: PLC0415
+
+        envelope = Envelope(payload, PAYLOAD, {})
+        envelope.sign(CryptoSigner(self.key, verifier_key(self.key.public_key())))
+        return msgspec.json.encode(envelope.to_dict()) + b"\n"
 
     def bundle(self, digests: Mapping[str, str], ignored: Iterable[str]) -> bytes:
         """Return the bundle over files with known digests; `ignored` are the files in the folder that it leaves out."""
@@ -47,51 +54,13 @@ class Signer(Struct, frozen=True):
             return path.read_bytes()
 
 
-def signer_of(sign: str | Path, trust_config: str | Path | None = None) -> Signer:
-    """Return what signs with a private key in a PEM file, or with `KEYLESS` by an identity.
-
-    `trust_config` names an instance of sigstore other than the public one. Raises `UsageError` for a missing package, another
-    kind of key or of configuration, `Incomplete` if sigstore cannot be reached.
-    """
+def signer_of(path: str | Path) -> Signer:
+    """Return what signs with a private key in a PEM file. Raises `UsageError` for a missing package or another kind of key."""
     signing = needed("signing")
-    if str(sign) == KEYLESS:
-        trusted = None if trust_config is None else trusted_at(trust_config)
-        with reaching_sigstore("sign with a key (`--sign KEY`), or where there is a network"):
-            return Signer(signing.Config().use_sigstore_signer(use_ambient_credentials=True, trust_config=trusted))
     # The library reads the file a second time.
-    if not Path(sign).is_file():
-        raise UsageError(f"--sign is `{sign}`, expected a file with a private key in PEM, or `{KEYLESS}`: {_MAKE}")
-    key = _private_key(sign)
-    return Signer(signing.Config().use_elliptic_key_signer(private_key=sign), lambda payload: _enveloped(payload, key))
-
-
-def trusted_at(path: str | Path) -> Path:
-    """Return the path of a client trust configuration, the file that names an instance of sigstore and its keys.
-
-    Raises `UsageError` if it is not one.
-    """
-    from sigstore.models import ClientTrustConfig  # noqa: PLC0415 - slow to import
-
-    try:
-        found = ClientTrustConfig.from_json(read_named(path, _MOST_BYTES, "the trust configuration").decode())
-        _ = found.signing_config, found.trusted_root
-    except OSError as error:
-        raise UsageError(f"cannot read the trust configuration {path}: {error.strerror}") from error
-    except UsageError:
-        raise
-    except Exception as error:
-        message = f"{path} is not a client trust configuration of sigstore ({in_a_line(error)}): ask for that of your instance"
-        raise UsageError(message) from error
-    return Path(path)
-
-
-@contextmanager
-def reaching_sigstore(otherwise: str) -> Iterator[None]:
-    """Raise `Incomplete` with a hint for any error of a client of sigstore."""
-    try:
-        yield
-    except Exception as error:
-        raise Incomplete(f"sigstore cannot be reached ({in_a_line(error)}): {otherwise}") from error
+    if not Path(path).is_file():
+        raise UsageError(f"--sign is `{path}`, expected a file with a private key in PEM: {_MAKE}")
+    return Signer(signing.Config().use_elliptic_key_signer(private_key=path), _private_key(path))
 
 
 def in_a_line(error: Exception) -> str:
@@ -175,17 +144,8 @@ def verifier_key(key: Any) -> Any:
     return SSlibKey.from_crypto(key, scheme=_SCHEMES[_curve_of(key)])
 
 
-def _enveloped(payload: bytes, key: Any) -> bytes:
-    from securesystemslib.dsse import Envelope  # noqa: PLC0415
-    from securesystemslib.signer import CryptoSigner  # noqa: PLC0415
-
-    envelope = Envelope(payload, PAYLOAD, {})
-    envelope.sign(CryptoSigner(key, verifier_key(key.public_key())))
-    return msgspec.json.encode(envelope.to_dict()) + b"\n"
-
-
 _MISSING = "fetch the signature, or sign the release with `corpusfmt seal --sign KEY`"
-_INVALID = "use the key or the identity of the publisher, or fetch the release again"
+_INVALID = "use the key of the publisher, or fetch the release again"
 
 
 class Key(Struct, frozen=True):
@@ -197,27 +157,28 @@ class Key(Struct, frozen=True):
 
     def why_not(self, bundle: Bundle) -> str:
         """Return why a signature is not that of the key, "" if it is."""
+        from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
+
         if bundle.key is None:
             return "signed with a certificate, expected a key"
         if bundle.key and bundle.key != self.hint:
             return f"signed with the key `{bundle.key}`, expected `{self.hint}`"
         with temporary_folder() as folder:
-            pem = folder / "key.pub"
+            pem, signature = folder / "key.pub", folder / SIGNATURE
             pem.write_bytes(self.pem)
-            return _refused(needed("verifying").Config().use_elliptic_key_verifier(public_key=pem), bundle)
-
-
-class Identity(Struct, frozen=True):
-    """Who signed without a key: the name in the certificate, and the verifier that expects it."""
-
-    name: str
-    configured: Any
-
-    def why_not(self, bundle: Bundle) -> str:
-        """Return why a signature is not that of the identity, "" if it is."""
-        if bundle.key is not None:
-            return f"signed with a key, expected a certificate of `{self.name}`"
-        return _refused(self.configured, bundle)
+            signature.write_bytes(bundle.data)
+            configured = needed("verifying").Config().use_elliptic_key_verifier(public_key=pem)
+            # What was read is compared with the release elsewhere. Here the library says whether it is what was signed.
+            configured.set_hashing_config(hashed(bundle.digests))
+            try:
+                # It prints a warning about signatures of early versions.
+                with redirect_stdout(io.StringIO()):
+                    configured.verify(folder, signature)
+            except InvalidSignature:
+                return "the signature is not valid: what it signs was changed"
+            except Exception as error:
+                return f"model-signing does not accept the signature: {in_a_line(error)}"
+        return ""
 
 
 def key_at(path: str | Path) -> Key:
@@ -230,20 +191,8 @@ def key_at(path: str | Path) -> Key:
     return Key(pem, verifier_key(key), hashlib.sha256(pem).hexdigest())
 
 
-def identity_of(name: str, provider: str, trust_config: str | Path | None) -> Identity:
-    """Return an identity that a provider vouches for, in the public instance of sigstore or in that of `trust_config`.
-
-    Raises `UsageError` for a missing package or another kind of configuration, `Incomplete` if sigstore cannot be reached.
-    """
-    configured = needed("verifying").Config()
-    trusted = None if trust_config is None else trusted_at(trust_config)
-    with reaching_sigstore("name its keys with --trust-config, or verify where there is a network"):
-        configured.use_sigstore_verifier(identity=name, oidc_issuer=provider, trust_config=trusted)
-    return Identity(name, configured)
-
-
-def check_signatures(claims: Claims, owner: Key | Identity, judge: Judge) -> list[str]:
-    """Report what the owner of a key, or an identity, did not sign; return the names of what it signed."""
+def check_signatures(claims: Claims, owner: Key, judge: Judge) -> list[str]:
+    """Report what the owner of a key did not sign; return the names of what it signed."""
     signed = []
     bundle = claims.bundle
     if bundle is None:
@@ -254,33 +203,13 @@ def check_signatures(claims: Claims, owner: Key | Identity, judge: Judge) -> lis
     else:
         signed.append(SIGNATURE)
     for name, statement in claims.statements.items():
-        if statement.envelope is None or isinstance(owner, Identity):
+        if statement.envelope is None:
             is_signed = bundle is not None and bundle.digests.get(name) == statement.sha256
         elif not (is_signed := _is_signed(statement.envelope, owner)):
             judge.report(SIGNATURE_INVALID, Problem("no signature is valid with the key", Location(name), _INVALID))
         if is_signed:
             signed.append(name)
     return signed
-
-
-def _refused(configured: Any, bundle: Bundle) -> str:
-    """Return why a verifier of model-signing refuses a signature, "" if it accepts it."""
-    from cryptography.exceptions import InvalidSignature  # noqa: PLC0415
-
-    # What was read is compared with the release elsewhere. Here the library says whether it is what was signed.
-    configured.set_hashing_config(hashed(bundle.digests))
-    with temporary_folder() as folder:
-        signature = folder / SIGNATURE
-        signature.write_bytes(bundle.data)
-        try:
-            # It prints a warning about signatures of early versions.
-            with redirect_stdout(io.StringIO()):
-                configured.verify(folder, signature)
-        except InvalidSignature:
-            return "the signature is not valid: what it signs was changed"
-        except Exception as error:
-            return f"model-signing does not accept the signature: {in_a_line(error)}"
-    return ""
 
 
 def _is_signed(envelope: Envelope, key: Key) -> bool:

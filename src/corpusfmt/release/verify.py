@@ -42,7 +42,7 @@ from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
 from corpusfmt.model import Coverage, Report, UsageError
-from corpusfmt.release.signing import Identity, Key, check_signatures, identity_of, key_at
+from corpusfmt.release.signing import check_signatures, key_at
 from corpusfmt.rules import Grading, Judge
 
 _CHUNK = 1024 * 1024
@@ -53,9 +53,6 @@ def verify(
     *,
     manifest: str | Path | None = None,
     key: str | Path | None = None,
-    identity: str | None = None,
-    identity_provider: str | None = None,
-    trust_config: str | Path | None = None,
     quick: bool = False,
     jobs: int | None = None,
     limits: Limits = DEFAULT_LIMITS,
@@ -68,20 +65,17 @@ def verify(
     the paths of the others as `read`.
 
     `manifest` is a manifest from elsewhere, trusted instead of the one in the release. With `key`, a file with a public key,
-    the release and the statements about it must be signed with that key; with `identity`, without a key by whom
-    `identity_provider`, a URL, vouches for; `trust_config` names an instance of sigstore other than the public one. An
-    interrupted run continues where it stopped: unchanged files are not read again. `results` of the report lists the files
-    to fetch again: those that differ from the manifest, or from what the owner of `key` or `identity` signed.
-    `follow_redirects` lets a web server redirect to another.
-    Raises `UsageError` if there is no manifest or for another kind of key, `Incomplete` if
-    sigstore cannot be reached.
+    the release and the statements about it must be signed with that key. An interrupted run continues where it stopped:
+    unchanged files are not read again. `results` of the report lists the files to fetch again: those that differ from the
+    manifest, or from what the owner of `key` signed. `follow_redirects` lets a web server redirect to another.
+    Raises `UsageError` if there is no manifest, or for another kind of key.
     """
     started = now()
     limits = limits.begun()
     root = folder_at(str(path), follow_links=follow_redirects) if is_remote(str(path)) else entry_of(str(path))
     if root.kind != "directory":
         raise UsageError(f"{path} is not a folder: name the folder of a release")
-    owner = _owner(key, identity, identity_provider, trust_config)
+    owner = None if key is None else key_at(key)
     judge = Judge(RULES, Grading(), version="", path=NAME)
     coverage = Coverage(sampled=quick)
     report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
@@ -102,20 +96,6 @@ def verify(
     coverage.add(judge.coverage)
     report.started, report.finished = started, now()
     return report
-
-
-def _owner(
-    key: str | Path | None, identity: str | None, provider: str | None, trust_config: str | Path | None
-) -> Key | Identity | None:
-    if (identity is None) != (provider is None):
-        raise UsageError("--identity and --identity-provider need each other: name both, as the publisher does")
-    if identity is None or provider is None:
-        if trust_config is not None:
-            raise UsageError("--trust-config needs --identity and --identity-provider: name both, or leave it out")
-        return None if key is None else key_at(key)
-    if key is not None:
-        raise UsageError("--key and --identity exclude each other: a release has one signature")
-    return identity_of(identity, provider, trust_config)
 
 
 def _manifest(root: Entry, named: str | Path | None, judge: Judge, *, follow_redirects: bool) -> Manifest | None:
