@@ -310,7 +310,7 @@ def _format_and_options(
         tally.add(unread.finding)
         return Report(named[0].name if named else "unknown", "", tally, Coverage(shards_total=1))
     except UsageError:
-        from corpusfmt.engine.loading import without_data  # noqa: PLC0415 - seldom needed
+        from corpusfmt.hub.check import without_data  # noqa: PLC0415 - seldom needed
 
         with within(meter):
             judge = without_data(entry, options) if named is None else None
@@ -395,11 +395,11 @@ def _judge_files(
     """
     fmt, options, meter, part = run.fmt, run.options, run.meter, run.part
     if options.grading.loading and part.judges and fmt.descriptions is None:
-        from corpusfmt.engine.loading import check_loading  # noqa: PLC0415 - seldom needed
+        from corpusfmt.hub.check import check_loading  # noqa: PLC0415 - seldom needed
 
         paths = frozenset(path for each in checked for path in each.paths)
         sampled = paths if plan.coverage.sampled else None
-        loading_judge = check_loading(root, plan.shards, sampled, options, open_executor, workers, meter)
+        loading_judge = check_loading(root, plan.shards, sampled, options, meter)
         plan.tally.merge(loading_judge.tally)
         plan.coverage.add(loading_judge.coverage)
     if release is not None:

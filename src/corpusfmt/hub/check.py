@@ -5,19 +5,20 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.general import NOTHING_TO_CHECK, barred
+from corpusfmt.formats import CheckOptions, Shard
+from corpusfmt.formats.general import NOTHING_TO_CHECK, barred, within_limits
 from corpusfmt.hub.card import NAME as CARD
 from corpusfmt.hub.card import Table, is_card, tables_of
 from corpusfmt.hub.kinds import builder_of, kinds, readable, splits_of, unloadable
-from corpusfmt.hub.load import Files, Loaded, Misfit
+from corpusfmt.hub.load import Files, Misfit, load_all
 from corpusfmt.hub.rules import (
     CARD_MALFORMED,
     CARD_SPLIT_SIZE,
@@ -29,16 +30,18 @@ from corpusfmt.hub.rules import (
     NAME_REFUSED,
     NOTHING_LOADED,
     READ_AS_TIME,
+    RULES,
     SIDE_FILE_LOADED,
     TEXT_SPLIT,
     TYPE_DIFFERS,
     UNSAFE_NAME,
     VALUE_CHANGED,
 )
+from corpusfmt.io.limits import Meter, within
 from corpusfmt.io.lines import MAX_LINE_BYTES, first_split
 from corpusfmt.io.paths import Entry, PointerFile, walk
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
-from corpusfmt.model import Location, Problem
+from corpusfmt.model import CorpusfmtError, Location, Problem
 from corpusfmt.rules import NOT_JUDGED, Judge
 
 # The builder of Markdown and TOML.
@@ -54,36 +57,45 @@ _LEFT_OUT = re.compile(r"(?:^|/)(?:\.git|\.cache/huggingface)(?:/|$)")
 _ONCE = "rename the file, or list it once in the card"
 
 
-Split = tuple[int, int] | None
-
-
-class Workers(Protocol):
-    """Read files in other processes: the results are in the order of what is asked."""
-
-    def splits(self, texts: Sequence[Entry]) -> Iterable[Split]: ...
-
-    def load(self, tables: Sequence[Files]) -> Iterable[Loaded]: ...
-
-
 class Run(Struct, frozen=True):
-    """How tables are loaded: by which workers, with a folder that is removed, and which files are sampled, if not all."""
+    """How tables are loaded: with a folder that is removed, and which files are sampled, if not all."""
 
-    workers: Workers
+    meter: Meter
     cache: str
     sampled: frozenset[str] | None = None
     max_line_bytes: int = MAX_LINE_BYTES
 
 
-def split_in(entry: Entry) -> Split:
-    """Return the line and byte at which paragraphs first make several rows of a document. What cannot be read is left to other rules."""
+def check_loading(
+    root: Entry, shards: Sequence[Shard], sampled: frozenset[str] | None, options: CheckOptions, meter: Meter
+) -> Judge:
+    """Return the judge of how a folder, or a file of documents, is loaded; values are read from the files in `sampled`, or all."""
+    judge = _judge(options)
+    assert options.scratch is not None
+    documents = [next(iter(shard.files.values())).path for shard in shards if shard.files]
     try:
-        with entry.open() as file:
-            return first_split(Chunks(file, codec_of_name(entry.name), entry.path))
-    except (OSError, StreamFault):
-        return None
+        with within_limits(judge, "."), within(meter):
+            run = Run(meter, str(options.scratch / "datasets"), sampled, options.max_line_bytes)
+            _judge_loading(root, documents, judge, run)
+    except CorpusfmtError:
+        raise
+    except Exception as error:
+        judge.crash("the check of how it is loaded", error)
+    return judge
 
 
-def judge_without_data(root: Entry, judge: Judge) -> None:
+def without_data(root: Entry, options: CheckOptions) -> Judge | None:
+    """Return the judge of a path that no format claims, if it shows why: pointers, or a card without data."""
+    judge = _judge(options)
+    _judge_without_data(root, judge)
+    return judge if judge.tally.counts else None
+
+
+def _judge(options: CheckOptions) -> Judge:
+    return Judge(RULES, options.grading, version="", path=".", cap=options.max_per_rule)
+
+
+def _judge_without_data(root: Entry, judge: Judge) -> None:
     """Report the pointers at a path that no format claims, or else a card without any data file."""
     entries = {each.path: each for each in ([root] if root.kind == "file" else walk(root)) if each.kind == "file"}
     seen = [path for own in splits_of(entries).values() for path in own]
@@ -100,7 +112,7 @@ def judge_without_data(root: Entry, judge: Judge) -> None:
         judge.report(NOTHING_TO_CHECK, Problem("the card has no data files next to it", Location(CARD), hint))
 
 
-def judge_loading(root: Entry, documents: Sequence[str], judge: Judge, run: Run) -> None:
+def _judge_loading(root: Entry, documents: Sequence[str], judge: Judge, run: Run) -> None:
     """Report everything that `datasets` would refuse, leave out or change; `documents` are the files with documents."""
     if root.kind != "directory":
         tables = [Table("", {"train": [root.path]})]
@@ -150,11 +162,14 @@ def _judge_limits(entries: Mapping[str, Entry], judge: Judge) -> None:
             judge.report(LIMIT_EXCEEDED, Problem(message, Location(path), "divide the file", minor=not is_refused))
 
 
-def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge, run: Run) -> None:
+def _judge_paragraphs(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Judge) -> None:
     """Report texts of documents that become several rows."""
-    paths = sorted({path for each in tables if each.by_paragraph for own in each.splits.values() for path in own})
-    texts = [path for path in paths if ".txt" in path]
-    for path, split in zip(texts, run.workers.splits([entries[path] for path in texts]), strict=True):
+    paths = {path for each in tables if each.by_paragraph for own in each.splits.values() for path in own}
+    for path in sorted(each for each in paths if ".txt" in each):
+        split = None
+        # What cannot be read is left to other rules.
+        with suppress(OSError, StreamFault), entries[path].open() as file:
+            split = first_split(Chunks(file, codec_of_name(path), path))
         if split is not None:
             message = "a text becomes several rows: a carriage return follows another line end"
             hint = "convert the corpus to `parquet` or `dolma`, or write texts without carriage returns"
@@ -217,7 +232,7 @@ def _judge_rows(tables: Sequence[Table], entries: Mapping[str, Entry], judge: Ju
     if builder in {"csv", "json", "parquet"}:
         _judge_columns(tables, builder, entries, judge, run)
     elif builder == "text" and any(table.by_paragraph for table in tables):
-        _judge_paragraphs(tables, entries, judge, run)
+        _judge_paragraphs(tables, entries, judge)
     elif builder:
         judge.coverage.gap(".", NOT_JUDGED, f"none is for the rows of {builder} files")
 
@@ -236,7 +251,7 @@ def _judge_columns(tables: Sequence[Table], builder: str, entries: Mapping[str, 
     ]
     reported: set[tuple[str, str, str]] = set()
     unread: set[str] = set()
-    for table, loaded in zip(tables, run.workers.load(asked), strict=True):
+    for table, loaded in zip(tables, load_all(asked, run.meter), strict=True):
         for path, reason in loaded.gaps.items():
             if path not in unread:
                 judge.coverage.gap(path, "how it is loaded", reason)

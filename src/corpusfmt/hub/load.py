@@ -37,7 +37,7 @@ from corpusfmt.io.limits import Meter, bounded_memory, limited
 from corpusfmt.io.lines import MAX_LINE_BYTES, LongLine, blocks
 from corpusfmt.io.parquet import MOST_COLUMNS, ParquetTable
 from corpusfmt.io.paths import Entry, reason_of
-from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
+from corpusfmt.io.streams import ChunkFile, Chunks, StreamFault, codec_of_name
 from corpusfmt.model import CorpusfmtError, FindingType, UsageError
 from corpusfmt.safe_path import SafeStarts, can_start_safely, drop_relative_entries
 
@@ -291,28 +291,6 @@ class _Lines:
         return line
 
 
-class _Decompressed(io.RawIOBase):
-    """The content of a file that may be compressed."""
-
-    def __init__(self, file: Any, path: str) -> None:
-        self._file = file
-        self._chunks = iter(Chunks(file, codec_of_name(path), path))
-        self._left = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        self._left = self._left or next(filter(None, self._chunks), b"")
-        size = min(len(buffer), len(self._left))
-        buffer[:size], self._left = self._left[:size], self._left[size:]
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
 class _Loader:
     def __init__(self, files: Files, datasets: Any) -> None:
         self.files = files
@@ -409,7 +387,8 @@ class _Loader:
             self._take(table)
 
     def _read_csv(self, file: str, **options: Any) -> Any:
-        return import_module("pandas").read_csv(io.BufferedReader(_Decompressed(self._open(file), file)), **options)
+        chunks = ChunkFile(Chunks(self._open(file), codec_of_name(file), file))  # read after this returns
+        return import_module("pandas").read_csv(io.BufferedReader(chunks), **options)
 
     def _open(self, file: str, mode: str = "r", **_: Any) -> Any:
         entry = self._entries[file]

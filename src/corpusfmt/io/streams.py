@@ -6,10 +6,11 @@ A truncated member, a wrong CRC or bytes after the end raise `StreamFault`, afte
 from __future__ import annotations
 
 import bz2
+import io
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -272,6 +273,25 @@ class Chunks:
     def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
         offset = self._offset if at is None else at
         return StreamFault(kind, reason, offset=offset, readable=self.bytes, truncated=truncated)
+
+
+class ChunkFile(io.RawIOBase):
+    """Chunks as a file."""
+
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self._chunks = iter(chunks)
+        self._rest = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        # An empty chunk is not the end.
+        self._rest = self._rest or next(filter(None, self._chunks), b"")
+        taken = self._rest[: len(buffer)]
+        buffer[: len(taken)] = taken
+        self._rest = self._rest[len(taken) :]
+        return len(taken)
 
 
 class _Framing(NamedTuple):

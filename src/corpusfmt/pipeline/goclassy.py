@@ -23,8 +23,9 @@ from corpusfmt.formats.parts import TEXT, Item, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.streams import ChunkFile
 from corpusfmt.model import Document
-from corpusfmt.pipeline.process.wet import MOST_RECORD_BYTES, ChunkFile, WetRecord
+from corpusfmt.pipeline.process.wet import MOST_RECORD_BYTES, WetRecord
 
 
 class PlainWriter:

@@ -15,12 +15,12 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.streams import ZSTD_MAGIC, Chunks, Reader, StreamFault, codec_of_content, codec_of_name
+from corpusfmt.io.streams import ZSTD_MAGIC, ChunkFile, Chunks, Reader, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.pipeline.hot import Ints, wet_records
 from corpusfmt.pipeline.rules import WetDefect
 
@@ -277,25 +277,6 @@ def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
         raise WetDefect(
             "not-wet", f"contains `{kind}` records: a WARC file of fetched pages, not a WET file of their text"
         )
-
-
-class ChunkFile(io.RawIOBase):
-    """Chunks as a file."""
-
-    def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._rest = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any, /) -> int:
-        if not self._rest:
-            self._rest = next(self._chunks, b"")
-        taken = self._rest[: len(buffer)]
-        buffer[: len(taken)] = taken
-        self._rest = self._rest[len(taken) :]
-        return len(taken)
 
 
 def _by_warcio(chunks: Iterable[bytes], skip: int) -> Iterator[WetRecord]:
