@@ -126,7 +126,6 @@ def test_output_replaces_no_other_file_of_the_run(tmp_path: Path) -> None:
     for use, arguments in (
         ("--output and for --report", ("validate", "rows.jsonl", "-o", "new.txt", "--report", "json=./new.txt")),
         ("--output and for --report", ("validate", rows, "-o", tmp_path / "new.txt", "--report", "json=new.txt")),
-        ("--output and for --card", ("stats", "rows.jsonl", "-o", "README.md", "--card", card)),
         ("--output and for --evidence", ("describe", rows, "-o", "new.json", "--evidence", "new.json")),
         ("--report and again", ("validate", rows, "--report", "json=new.txt", "--report", "sarif=./new.txt")),
     ):

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 from support import LONG_LINE, gzipped
 
@@ -22,12 +20,6 @@ _LANGUAGES = ("af", "de", "en", "fr")
 
 #: Changes a release, of which the data files are given with the largest first; returns the path to be named.
 Tamper = Callable[[Path, list[str]], str]
-KINDS: dict[str, Tamper] = {}
-
-
-def kind(tamper: Tamper) -> Tamper:
-    KINDS[tamper.__name__.replace("_", " ")] = tamper
-    return tamper
 
 
 def make(folder: Path) -> dict[str, Path]:
@@ -66,114 +58,71 @@ def data_of(release: Path) -> list[str]:
     )
 
 
-def _changed(path: Path, change: Callable[[bytearray], Any]) -> None:
-    data = bytearray(path.read_bytes())
-    change(data)
-    path.write_bytes(data)
+def _edited(number: int, change: Callable[[bytearray], Any]) -> Tamper:
+    """Change the bytes of a data file."""
+
+    def tamper(root: Path, data: list[str]) -> str:
+        content = bytearray((root / data[number]).read_bytes())
+        change(content)
+        (root / data[number]).write_bytes(content)
+        return data[number]
+
+    return tamper
 
 
-def _flipped(position: float) -> Callable[[bytearray], None]:
-    def flip(data: bytearray) -> None:
-        data[int(position * (len(data) - 1))] ^= 1
+def _flipped(number: int, position: float) -> Tamper:
+    def flip(content: bytearray) -> None:
+        content[int(position * (len(content) - 1))] ^= 1
 
-    return flip
-
-
-@kind
-def first_bit_flipped(root: Path, data: list[str]) -> str:
-    _changed(root / data[0], _flipped(0))
-    return data[0]
+    return _edited(number, flip)
 
 
-@kind
-def bit_flipped_in_the_middle(root: Path, data: list[str]) -> str:
-    _changed(root / data[1], _flipped(0.5))
-    return data[1]
+def _written(path: str, content: bytes) -> Tamper:
+    return lambda root, _: str((root / path).write_bytes(content) and path)
 
 
-@kind
-def last_bit_flipped(root: Path, data: list[str]) -> str:
-    _changed(root / data[2], _flipped(1))
-    return data[2]
-
-
-@kind
-def byte_appended(root: Path, data: list[str]) -> str:
-    _changed(root / data[0], lambda each: each.append(10))
-    return data[0]
-
-
-@kind
-def padded_with_zeros(root: Path, data: list[str]) -> str:
-    _changed(root / data[0], lambda each: each.extend(bytes(512)))
-    return data[0]
-
-
-@kind
-def cut_by_one_byte(root: Path, data: list[str]) -> str:
-    _changed(root / data[1], lambda each: each.pop())
-    return data[1]
-
-
-@kind
-def cut_in_half(root: Path, data: list[str]) -> str:
-    os.truncate(root / data[0], (root / data[0]).stat().st_size // 2)
-    return data[0]
-
-
-@kind
-def emptied(root: Path, data: list[str]) -> str:
-    os.truncate(root / data[0], 0)
-    return data[0]
-
-
-@kind
-def content_replaced_at_the_same_size(root: Path, data: list[str]) -> str:
-    _changed(root / data[0], lambda each: each.reverse())
-    return data[0]
-
-
-@kind
-def written_again_with_the_same_documents(root: Path, data: list[str]) -> str:
+def _compressed_again(root: Path, data: list[str]) -> str:
     path = root / data[0]
     if path.suffix == ".parquet":
         pq.write_table(pq.read_table(path, schema=pq.read_schema(path)).replace_schema_metadata({}), path)
-        assert pa
     else:
         path.write_bytes(gzip.compress(gzip.decompress(path.read_bytes()), 1, mtime=1))
     return data[0]
 
 
-@kind
-def removed(root: Path, data: list[str]) -> str:
+def _removed(root: Path, data: list[str]) -> str:
     (root / data[0]).unlink()
     return data[0]
 
 
-@kind
-def removed_with_its_folder(root: Path, data: list[str]) -> str:
+def _removed_with_its_folder(root: Path, data: list[str]) -> str:
     folder = (root / data[0]).parent
     files = [path for path in folder.rglob("*") if path.is_file()]
     shutil.rmtree(folder)
     return data[0] if len(files) == 1 else folder.relative_to(root).as_posix()
 
 
-@kind
-def renamed(root: Path, data: list[str]) -> str:
+def _removed_with_its_entry(root: Path, data: list[str]) -> str:
+    (root / data[0]).unlink()
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    del manifest["files"][data[0]]
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    return MANIFEST
+
+
+def _renamed(root: Path, data: list[str]) -> str:
     new = data[0].replace(".", "_2.", 1)
     (root / data[0]).rename(root / new)
     return new
 
 
-@kind
-def moved_to_another_folder(root: Path, data: list[str]) -> str:
+def _moved(root: Path, data: list[str]) -> str:
     new = f"{data[1].rpartition('/')[0]}/{data[0].rpartition('/')[2]}"
     (root / data[0]).rename(root / new)
     return new
 
 
-@kind
-def two_files_swapped(root: Path, data: list[str]) -> str:
+def _swapped(root: Path, data: list[str]) -> str:
     one, other = root / data[0], root / data[1]
     content = one.read_bytes()
     one.write_bytes(other.read_bytes())
@@ -181,42 +130,43 @@ def two_files_swapped(root: Path, data: list[str]) -> str:
     return min(data[:2])
 
 
-@kind
-def replaced_by_a_copy_of_another(root: Path, data: list[str]) -> str:
+def _replaced(root: Path, data: list[str]) -> str:
     shutil.copyfile(root / data[1], root / data[0])
     return data[0]
 
 
-@kind
-def copy_added(root: Path, data: list[str]) -> str:
+def _copied(root: Path, data: list[str]) -> str:
     new = data[0].replace(".", "_2.", 1)
     shutil.copyfile(root / data[0], root / new)
     return new
 
 
-@kind
-def foreign_file_added(root: Path, data: list[str]) -> str:
-    (root / "extra.bin").write_bytes(b"foreign")
-    return "extra.bin"
-
-
-@kind
-def card_edited(root: Path, data: list[str]) -> str:
-    (root / "README.md").write_text("# A release with another licence\n")
-    return "README.md"
-
-
-@kind
-def description_edited(root: Path, data: list[str]) -> str:
+def _described_otherwise(root: Path, _: list[str]) -> str:
     path = root / "croissant.json"
     path.write_bytes(path.read_bytes().replace(b"sc:Dataset", b"sc:dataset"))
-    return "croissant.json"
+    return path.name
 
 
-@kind
-def removed_with_its_entry_in_the_manifest(root: Path, data: list[str]) -> str:
-    (root / data[0]).unlink()
-    manifest = json.loads((root / MANIFEST).read_bytes())
-    del manifest["files"][data[0]]
-    (root / MANIFEST).write_text(json.dumps(manifest))
-    return MANIFEST
+KINDS: dict[str, Tamper] = {
+    "first bit flipped": _flipped(0, 0),
+    "bit flipped in the middle": _flipped(1, 0.5),
+    "last bit flipped": _flipped(2, 1),
+    "byte appended": _edited(0, lambda content: content.append(10)),
+    "padded with zeros": _edited(0, lambda content: content.extend(bytes(512))),
+    "cut by one byte": _edited(1, lambda content: content.pop()),
+    "cut in half": _edited(0, lambda content: content.__delitem__(slice(len(content) // 2, None))),
+    "emptied": _edited(0, lambda content: content.clear()),
+    "content replaced at the same size": _edited(0, lambda content: content.reverse()),
+    "written again with the same documents": _compressed_again,
+    "removed": _removed,
+    "removed with its folder": _removed_with_its_folder,
+    "removed with its entry in the manifest": _removed_with_its_entry,
+    "renamed": _renamed,
+    "moved to another folder": _moved,
+    "two files swapped": _swapped,
+    "replaced by a copy of another": _replaced,
+    "copy added": _copied,
+    "foreign file added": _written("extra.bin", b"foreign"),
+    "card edited": _written("README.md", b"# A release with another licence\n"),
+    "description edited": _described_otherwise,
+}

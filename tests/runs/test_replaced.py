@@ -120,7 +120,6 @@ def test_what_the_same_command_has_written_is_replaced(corpus: Path) -> None:
     commands: list[list[str | Path]] = [
         ["describe", corpus, "-o", corpus / "croissant.json"],
         ["stats", corpus, "--report", f"json={corpus / 'stats.json'}"],
-        ["stats", corpus, "--card", corpus / "README.md"],
     ]
     for words in commands:
         assert [run_cli(*words).returncode for _ in range(2)] == [0, 0]

@@ -636,7 +636,7 @@ _RELATIVE = {
     "convert-refused": ("convert", "d", "../out/c", "--to", "oscar"),
     "convert-quarantine": ("convert", "d", "../out/c", "--to", "jsonl", "--on-bad-record", "quarantine"),
     "build": ("build", "a.warc.wet.gz", "broken.warc.wet.gz", "-o", "../out/b"),
-    "stats": ("stats", "v", "--output-format", "json", "--card", "../out/README.md"),
+    "stats": ("stats", "v", "--output-format", "json", "--report", "markdown=../out/README.md"),
     "stats-part": ("stats", "v", "--shard", "1/2", "-o", "../out/p"),
     "describe": ("describe", "v", "-o", "../out/croissant.json"),
     "datasheet": ("datasheet", "v", "-o", "../out/sheet.html"),

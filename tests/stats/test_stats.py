@@ -6,9 +6,6 @@ import contextlib
 import gzip
 import json
 import math
-import os
-import shutil
-import subprocess
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,19 +14,14 @@ from random import Random
 from typing import Any
 
 import jsonschema
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from conversion.rows import beside, document, write_rows
 from msgspec.structs import replace
-from pyarrow import parquet
 from stats.uax29 import is_word, segments
 from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import BadInput, Document, UsageError
-from corpusfmt.description.card import with_tables
 from corpusfmt.formats import Reader, named_format
 from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import count, measuring, run
@@ -102,40 +94,6 @@ def test_counts_equal_those_of_a_plain_loop_in_each_format(
         row["metadata"]["language"] for row in rows
     )
     assert found["created"] == dict(sorted(Counter(row["created"][:7] for row in rows).items()))
-
-
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_counts_equal_those_of_zcat_and_wc(jobs: int, oscar_corpus: Path) -> None:
-    """Each document of OSCAR ends with an empty line, which is not part of it, and has a line of metadata."""
-
-    def wc(files: str) -> list[int]:
-        pipeline = f"find . -name '{files}' -exec zcat {{}} + | wc -lmc"
-        done = subprocess.run(
-            ["sh", "-c", pipeline],
-            cwd=oscar_corpus,
-            env=os.environ | {"LC_ALL": "C.UTF-8"},
-            capture_output=True,
-            check=True,
-        )
-        return [int(number) for number in done.stdout.split()]
-
-    found = corpusfmt.stats(oscar_corpus, jobs=jobs).to_dict()
-    documents, (lines, characters, size) = wc("*_meta*.jsonl.gz")[0], wc("*.txt.gz")
-    assert (found["documents"], found["lines"]) == (documents, lines - documents)
-    assert (found["characters"], found["bytes"]) == (characters - 2 * documents, size - 2 * documents)
-
-
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_counts_equal_those_of_pyarrow(jobs: int, dolma_corpus: Path, tmp_path: Path) -> None:
-    corpusfmt.convert(dolma_corpus, tmp_path / "parquet", to="parquet")
-    tables = [parquet.read_table(path, columns=["text"]) for path in (tmp_path / "parquet").rglob("*.parquet")]
-    texts = pa.concat_tables(tables)["text"]
-    found = corpusfmt.stats(tmp_path / "parquet", jobs=jobs).to_dict()
-    for name, lengths in (("characters", pc.utf8_length(texts)), ("bytes", pc.binary_length(texts))):
-        extremes = pc.min_max(lengths).as_py()
-        assert found[name] == pc.sum(lengths).as_py()
-        assert {each: found["lengths"][name][each] for each in extremes} == extremes
-    assert found["documents"] == len(texts)
 
 
 def test_the_number_of_workers_makes_no_difference(dolma_corpus: Path) -> None:
@@ -330,27 +288,6 @@ def test_the_sum_of_large_integers_is_exact(number: int) -> None:
     assert found.total == 20_000 * number
 
 
-@pytest.mark.parametrize("bits", [FINE, COARSE])
-def test_lengths_are_in_the_buckets_of_other_numbers(bits: int) -> None:
-    lengths = [*range(70_000), 1 << 20, (1 << 40) + 1]
-    one, other = Sketch(bits), Sketch(bits)
-    one.add(array("q", lengths))
-    other.add(lengths)
-    assert one == other
-
-
-@pytest.mark.deep
-def test_quantiles_of_ten_million_lengths_are_within_their_error() -> None:
-    lengths = np.random.default_rng(7).lognormal(7, 1.5, 10_000_000).astype(np.int64)
-    found = Sketch(COARSE)
-    for part in np.array_split(lengths, 150):
-        found.add(array("q", part.tobytes()))
-    assert (found.number, found.total) == (len(lengths), lengths.sum())
-    ranks = [math.ceil(share * len(lengths)) - 1 for share in QUANTILES]
-    exact = np.partition(lengths, ranks)[ranks]
-    assert list(found.quantiles().values()) == pytest.approx(exact.tolist(), rel=found.error)
-
-
 def test_documents_without_text_do_not_wait_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(count, "_BATCH_BYTES", 10_000)
     path = tmp_path / "a.jsonl"
@@ -444,38 +381,6 @@ def test_what_has_no_documents_is_refused(tmp_path: Path) -> None:
 def test_statistics_display_themselves_on_one_line(tmp_path: Path) -> None:
     corpusfmt.write([Document("1", "ä")], tmp_path / "out", to="dolma")
     assert repr(corpusfmt.stats(tmp_path / "out")) == "<Statistics dolma 1.0: 1 documents, 2 bytes>"
-
-
-def test_a_card_has_the_tables_of_the_last_run_and_what_was_written_by_hand(oscar_corpus: Path, tmp_path: Path) -> None:
-    corpus = tmp_path / "in"
-    shutil.copytree(oscar_corpus, corpus)
-    card = corpus / "README.md"
-    written = card.read_text("utf-8")
-    for options in ([], ["--count", "all"], ["--count", "none"], ["--count", "none"]):
-        assert run_cli("stats", corpus, "--card", card, *options).returncode == 0
-    text = card.read_text("utf-8")
-    assert text.startswith(f"{written.rstrip()}\n\n<!-- corpusfmt: statistics begin.")
-    assert text.count("\n| language | documents | lines | characters | bytes |\n") == 1
-    assert text.endswith("\n<!-- corpusfmt: statistics end -->\n")
-    card.write_text(f"{text}By hand.\n", "utf-8")
-    write_rows(tmp_path / "other/documents/a.jsonl.gz", [document(1, source="<!-- corpusfmt: statistics end -->")] * 2)
-    for _ in range(2):
-        assert run_cli("stats", tmp_path / "other", "--card", card).returncode == 0
-    text = card.read_text("utf-8")
-    assert text.startswith(f"{written.rstrip()}\n\n<!-- corpusfmt: statistics begin.")
-    assert text.endswith("\n<!-- corpusfmt: statistics end -->\nBy hand.\n")
-    assert (text.count("statistics begin"), text.count("\n<!-- corpusfmt: statistics end -->\n")) == (1, 1)
-    card.write_bytes(b"\xff")
-    assert b"README.md is not UTF-8 at byte 0" in run_cli("stats", corpus, "--card", card).stderr
-    assert card.read_bytes() == b"\xff"
-
-
-def test_a_card_loses_nothing_if_a_mark_is_missing() -> None:
-    begin, *_, end = with_tables("", ["x"]).rstrip("\n").split("\n")
-    for broken in (f"{begin}\nkept\n", f"{end}\nkept\n", f"{begin}\nkept\n{begin}\nold\n{end}\nafter\n"):
-        found = with_tables(broken, ["x"])
-        assert ("kept" in found, "old" in found) == (True, False)
-        assert with_tables(found, ["x"]) == found
 
 
 def test_a_finding_is_reported_once(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
@@ -51,10 +51,6 @@ ShardOf = Annotated[
 ]
 # The output format of a share.
 _PART = "part"
-Card = Annotated[
-    str | None,
-    typer.Option(metavar="FILE", help="Put the tables into this card, README.md, in place of those of an earlier run."),
-]
 OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]
 
 
@@ -70,7 +66,6 @@ def command(
     fields: Profiled = UNSET,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    card: Card = None,
     bounds: Bounds = UNSET,
     jobs: Jobs = None,
     engine: Engine = None,
@@ -83,10 +78,9 @@ def command(
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, Asked, statistics_of
 
-    share = _share_of(shard, engine, merge or card is not None)
+    share = _share_of(shard, engine, merge=merge)
     if share is None:
         check_destinations(output_format, report, renderer)
-    put_tables = _card_at(card) if card else None
     if merge:
         from corpusfmt.engine.parts import parts_at
         from corpusfmt.statistics.run import joined, kind_of_parts
@@ -111,28 +105,14 @@ def command(
     if share is not None:
         _end_share(share, found)
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})
-    if put_tables is not None:
-        put_tables(renderer("markdown")(found))
     raise SystemExit(UNFINISHED if not found.is_complete else FINDINGS if found.rejected else 0)
 
 
-def _card_at(path: str) -> Callable[[Iterable[str]], None]:
-    """Return what puts tables into a card, if it can be extended."""
-    from corpusfmt.description.card import existing_card, with_tables
-    from corpusfmt.io.publish import output_at, publish_bytes
-
-    place = output_at(path, "--card")
-    existing = existing_card(place)
-    return lambda tables: publish_bytes(place, with_tables(existing, tables).encode())
-
-
-def _share_of(shard: str | None, engine: str | None, later: object) -> Share | None:
+def _share_of(shard: str | None, engine: str | None, *, merge: bool) -> Share | None:
     from corpusfmt.engine.shares import share_of
 
-    if shard is not None and later:
-        raise UsageError(
-            "a share is one step, the whole another: run all shards, then --merge (and --card) with their parts"
-        )
+    if shard is not None and merge:
+        raise UsageError("a share is one step, the whole another: run all shards, then --merge with their parts")
     return None if shard is None else share_of(shard, engine=engine)
 
 

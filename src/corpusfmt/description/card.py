@@ -88,8 +88,6 @@ _DEFAULT = "default"
 _FURTHER = 3
 _BEGIN = "<!-- corpusfmt: begin. What is written between these marks is replaced. -->"
 _END = "<!-- corpusfmt: end -->"
-_BEGIN_STATISTICS = "<!-- corpusfmt: statistics begin. What is written between these marks is replaced. -->"
-_END_STATISTICS = "<!-- corpusfmt: statistics end -->"
 _MOST_BYTES = 4 * 1024 * 1024
 # Properties in the order of a new card; those of an existing card remain, unless they follow from the contents.
 _FIRST = ("pretty_name", "language", "license", "size_categories", "source_datasets", "task_categories")
@@ -215,21 +213,6 @@ def existing_card(path: Place) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8 at byte {error.start}: encode it as UTF-8") from error
-
-
-def with_tables(card: str, tables: Iterable[str]) -> str:
-    """Return a card with lines in its section of statistics, in place of those of an earlier run; at its end if it has none."""
-    lines = card.split("\n")
-    section = [_BEGIN_STATISTICS, "", *tables, _END_STATISTICS]
-    first = None
-    for number, line in enumerate(lines):
-        mark = line.removesuffix("\r")
-        if mark == _BEGIN_STATISTICS:
-            first = number
-        elif mark == _END_STATISTICS and first is not None:
-            return "\n".join([*lines[:first], *section, *lines[number + 1 :]])
-    before = [card.rstrip(), ""] if card.strip() else []
-    return "\n".join([*before, *section, ""])
 
 
 def _listed(name: str, values: Iterable[str]) -> list[str]:

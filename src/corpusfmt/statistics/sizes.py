@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
-from itertools import accumulate, chain
-from operator import itemgetter, mul
+from itertools import accumulate
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 
 _EXPONENT_BIAS = 1_100
-# The buckets of lengths below that are looked up.
-_SMALL = 1 << 16
 #: Bits of the mantissa that tell buckets apart: of all documents, and of each of many groups.
 FINE, COARSE = 8, 6
 #: The maximum relative error of a quantile with `FINE` buckets.
@@ -62,21 +60,15 @@ class Sketch(Struct):
         """Count finite numbers."""
         if not values:
             return
-        if isinstance(values, array):
-            counts = Counter(values.tolist())
-            self.total += sum(map(mul, counts.keys(), counts.values()))
-        elif float in set(map(type, values)):
-            counts = Counter(map(float, values))
-            self.total += math.fsum(values)
-        else:
+        if isinstance(values, array) or float not in set(map(type, values)):
             counts = Counter(values)
             self.total += sum(values)
+        else:
+            counts = Counter(map(float, values))
+            self.total += math.fsum(values)
         self.number += len(values)
-        least, most = min(counts), max(counts)
-        self.least, self.most = min(self.least, least), max(self.most, most)
-        are_small = isinstance(values, array) and 0 <= least <= most < _SMALL
-        keys = map(_small_keys(self.bits).__getitem__, counts) if are_small else _keys_of(counts, self.bits)
-        self._count(zip(keys, counts.values(), strict=True))
+        self.least, self.most = min(self.least, *counts), max(self.most, *counts)
+        self._count(zip(_keys_of(counts, self.bits), counts.values(), strict=True))
 
     def coarse(self) -> Sketch:
         """Return the same numbers in `COARSE` buckets."""
@@ -135,17 +127,6 @@ class Sketch(Struct):
             found.total, histogram = known["total"], known["histogram"]
             found._count(zip(_keys_of(histogram["from"], bits), histogram["count"], strict=True))
         return found
-
-
-@cache
-def _small_keys(bits: int) -> Sequence[int]:
-    """Return the bucket of each natural number below `_SMALL`."""
-    keys = _keys_of(range(1 << bits), bits)
-    while len(keys) < _SMALL:
-        # Twice a number is in the bucket with the next exponent; the bit that is added last does not matter.
-        upper = [key + (1 << bits) for key in keys[len(keys) // 2 :]]
-        keys.extend(chain.from_iterable(zip(upper, upper, strict=True)))
-    return keys
 
 
 def _keys_of(values: Iterable[float], bits: int) -> list[int]:
