@@ -60,7 +60,8 @@ def signer_of(path: str | Path) -> Signer:
     # The library reads the file a second time.
     if not Path(path).is_file():
         raise UsageError(f"--sign is `{path}`, expected a file with a private key in PEM: {_MAKE}")
-    return Signer(signing.Config().use_elliptic_key_signer(private_key=path), _private_key(path))
+    key = _private_key(path)
+    return Signer(signing.Config().use_elliptic_key_signer(private_key=path), key)
 
 
 def in_a_line(error: Exception) -> str:
