@@ -70,8 +70,7 @@ def test_a_file_that_an_option_names_is_not_replaced(corpus: Path, tmp_path: Pat
     commands: list[list[str | Path]] = [
         ["build", SAMPLE, "-o", tmp_path / "out", "--recipe", recipe, "--log", recipe],
         ["validate", corpus, "--baseline", report, "--report", f"json={report}"],
-        ["report", "compare", report, report, "-o", report],
-        ["stats", "--merge", statistics, statistics, "-o", statistics],
+        ["report", "render", report, "-o", report],
         ["stats", "--merge", part, "--report", f"json={part}"],
         ["stats", "--merge", part, "--domains", part],
         ["datasheet", corpus, "--stats", statistics, "-o", statistics],
