@@ -21,18 +21,6 @@ def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -
 
 
 @pytest.mark.parametrize(
-    ("pattern", "texts", "expected"),
-    [
-        ("(x)|(y)", ["y", "z", "xy"], ["y", None, "x"]),
-        ("a+", ["aab", "baa"], ["aa", None]),
-        ("(a)?b", ["b"], [""]),
-    ],
-)
-def test_first_groups(pattern: str, texts: list[str], expected: list[str | None]) -> None:
-    assert answer(pattern, None, texts, 0) == {"values": expected}
-
-
-@pytest.mark.parametrize(
     ("pattern", "replacement", "texts", "becomes"),
     [
         ("a", "bb", ["aaa", "ca"], ["bbbbbb", "cbb"]),
@@ -58,15 +46,6 @@ def test_a_text_that_becomes_too_long_is_not_made() -> None:
         tracemalloc.stop()
 
 
-def test_a_group_that_is_not_there() -> None:
-    assert answer("a", "\\2", ["a"], 10) == {"error": "invalid group reference 2 at position 1"}
-
-
-def test_long_texts_are_answered() -> None:
-    with Patterns(60) as running:
-        assert running.first_groups("a+", ["a" * 100_000, "b"]) == ["a" * 100_000, None]
-
-
 def test_an_answer_that_is_too_long_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "_MOST_REPLY_BYTES", 30)
     with Patterns(60) as running:
@@ -86,12 +65,6 @@ def test_no_timer_outlives_an_answer() -> None:
         running.first_groups("a", ["a"])
         timers = [each for each in threading.enumerate() if isinstance(each, threading.Timer)]
         assert all(each.finished.is_set() for each in timers)
-
-
-def test_texts_go_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_MOST_CHARACTERS", 3)
-    texts = ["long!", "a", "bc", "d", "long!"]
-    assert list(patterns._portions(texts)) == [["long!"], ["a", "bc"], ["d"], ["long!"]]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the memory that is asked for")

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from corpusfmt.formats.croissant.data import tables
-from corpusfmt.formats.croissant.data.batches import BATCH_ROWS, Batch, Broken, Take
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, Take
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
-from corpusfmt.formats.croissant.data.rows import of_parquet, values_of
+from corpusfmt.formats.croissant.data.rows import batch_of, of_parquet
 from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, hashes_of
 from corpusfmt.formats.croissant.model.arrays import ArrayShape
 from corpusfmt.formats.croissant.model.casts import CASTS, Cast, cast_all, unchanged
@@ -167,31 +167,6 @@ def test_quoted_cells_may_cross_blocks() -> None:
     assert sum(part.size for part in parts) == 50
 
 
-def test_many_rows_make_a_batch() -> None:
-    take = Take("column", "a")
-    sizes = [batch.size for batch in table("t.csv", lines([b"a\n" + b"1\n" * 10_000]), ",", [take])]
-    assert sizes == [BATCH_ROWS, BATCH_ROWS, 10_000 - 2 * BATCH_ROWS]
-
-
-def test_hashes_of_keys_that_differ_in_few_bytes() -> None:
-    # In the last byte of the first eight, and in what one shift makes of that in the next eight.
-    pairs = [((one << 56), (other << 56) ^ (other << 27)) for one in range(256) for other in range(256)]
-    keys = [one.to_bytes(8, "little") + other.to_bytes(8, "little") for one, other in pairs]
-    assert len({*hashes_of(keys).tolist()}) == len(keys)
-
-
-@given(st.lists(st.binary(max_size=40), max_size=8, unique=True))
-def test_hashes_differ(keys: list[bytes]) -> None:
-    assert len({*hashes_of(keys).tolist()}) == len(keys)
-    assert hashes_of(keys).tolist() == [int(hashes_of([key])[0]) for key in keys]
-
-
-def test_places_that_are_not_in_a_text_are_not_read() -> None:
-    if tables.native is not None:
-        ends = np.array([1, 9, -5, 2, 1 << 62], dtype=np.int64)
-        assert len(tables.native.hashes_of_texts(b"ab", ends)) == 40
-
-
 def test_a_key_of_two_columns_is_there_where_both_are() -> None:
     columns: list[Any] = [Column(Take("column", name), CASTS["sc:Text"]) for name in "ab"]
     opened = Opened("t.csv", "t.csv", iter([b"a,b\n,x\nz,\nz,x\n"]))
@@ -314,8 +289,7 @@ def test_arrays_and_values_agree(
         return Opened("t.parquet", "t.parquet", iter([file.getvalue()]))
 
     fast = seen(judged_arrays(opened(), columns, keys), column, has_key=bool(keys))
-    batches = of_parquet(opened(), [column.take], partial(values_of, [column.take]))
-    rows = (Batch("t.parquet", size, found, first=first) for first, (size, found, _) in batches)
+    rows = of_parquet(opened(), [column.take], partial(batch_of, "t.parquet", [column.take]))
     slow = seen(rows, column, has_key=bool(keys))
     assert fast == slow
 

@@ -80,41 +80,56 @@ def rows_of_csv(
     UTF-8 stay as they are. `faults` gets what else is wrong.
     """
     csv.field_size_limit(most)
-    source = _CsvLines(found, most)
-    reader = csv.reader(source, delimiter=separator)
-    names: list[str] | None = None
-    lines: list[bytes] = []
-    number = 0
-    size = 0
-    while True:
-        broken: StreamFault | None = None
+    is_at_end = False
+    characters = 0  # of the current row
+
+    def lines() -> Iterator[str]:
+        nonlocal is_at_end, characters
+        first = True
+        for block in found:
+            if isinstance(block, LongLine):
+                raise csv.Error(f"a line has {block.length:,} bytes, expected at most {most:,}")
+            text = block.data.decode("utf-8", "surrogateescape")
+            for line in text.removeprefix("\ufeff" if first else "").removesuffix("\n").split("\n"):
+                characters += len(line) + 1
+                if characters > most:
+                    raise csv.Error(f"a row has more than {most:,} characters")
+                yield f"{line}\n"
+            first = False
+        is_at_end = True
+
+    reader = csv.reader(lines(), delimiter=separator)
+    names: list[str] = []
+    rows: list[bytes] = []
+    number = size = 0
+    broken: StreamFault | None = None
+    record: list[str] | None = []
+    while record is not None:
         try:
             record = next(reader, None)
-            if record and source.is_at_end:
+            if record and is_at_end:
                 faults["a quoted field has no end"] = CsvFault(number + 1)
         except csv.Error as error:
             faults[f"{error}: the rows from here on are not read"] = CsvFault(number + 1)
             record = None
         except StreamFault as error:
             broken, record = error, None
-        source.size = 0
-        if record and names is None:
-            names = _unique(record, faults)
+        characters = 0
+        if record:
             number += 1
-        elif record and names is not None:
-            number += 1
-            if len(record) < len(names):
-                faults.setdefault(_SHORT, CsvFault(number, 0, is_minor=True)).count += 1
-            row = dict.fromkeys(names) | dict(zip(names, record, strict=False))
-            lines.append(_csv_row(record if len(record) > len(names) else row))
-            size += len(lines[-1])
-        if lines and (record is None or size >= _CSV_BLOCK):
-            yield Block(b"".join(lines), number - len(lines) + 1, 0)
-            lines, size = [], 0
-        if broken is not None:
-            raise broken
-        if record is None:
-            return
+            if number == 1:
+                names = _unique(record, faults)
+            else:
+                if len(record) < len(names):
+                    faults.setdefault(_SHORT, CsvFault(number, 0, is_minor=True)).count += 1
+                row = dict.fromkeys(names) | dict(zip(names, record, strict=False))
+                rows.append(_csv_row(record if len(record) > len(names) else row))
+                size += len(rows[-1])
+        if rows and (record is None or size >= _CSV_BLOCK):
+            yield Block(b"".join(rows), number - len(rows) + 1, 0)
+            rows, size = [], 0
+    if broken is not None:
+        raise broken
 
 
 _SHORT = "fewer fields than the header, which are null"
@@ -142,30 +157,3 @@ def _csv_row(row: Any) -> bytes:
         return _encoder.encode(row) + b"\n"
     except UnicodeEncodeError:  # bytes that are not UTF-8
         return json.dumps(row, ensure_ascii=False).encode("utf-8", "surrogateescape") + b"\n"
-
-
-class _CsvLines:
-    """The lines of a file; `size` is set to 0 where a row ends."""
-
-    def __init__(self, found: Iterable[Block | LongLine], most: int) -> None:
-        self.is_at_end = False
-        self.size = 0
-        self._most = most
-        self._lines = self._all(found)
-
-    def __iter__(self) -> Iterator[str]:
-        return self._lines
-
-    def _all(self, found: Iterable[Block | LongLine]) -> Iterator[str]:
-        first = True
-        for block in found:
-            if isinstance(block, LongLine):
-                raise csv.Error(f"a line has {block.length:,} bytes, expected at most {self._most:,}")
-            text = block.data.decode("utf-8", "surrogateescape")
-            for line in text.removeprefix("\ufeff" if first else "").removesuffix("\n").split("\n"):
-                self.size += len(line) + 1
-                if self.size > self._most:
-                    raise csv.Error(f"a row has more than {self._most:,} characters")
-                yield f"{line}\n"
-            first = False
-        self.is_at_end = True

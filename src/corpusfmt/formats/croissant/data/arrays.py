@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from msgspec.structs import replace
 from pyarrow import types
 
-from corpusfmt.formats.croissant.data.batches import Batch, Take
+from corpusfmt.formats.croissant.data.batches import Batch
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
-from corpusfmt.formats.croissant.data.rows import of_parquet, stored_in, values_of
+from corpusfmt.formats.croissant.data.rows import batch_of, of_parquet, stored_in
 from corpusfmt.formats.croissant.data.tables import (
     Accepted,
     Key,
@@ -53,25 +52,24 @@ def judged_arrays(opened: Opened, leaves: Sequence[Leaf], keys: Sequence[KeyOf])
     `leaves` are columns without transformations, perhaps of lists; `keys` consist of some of them. Raises like `rows.batches`.
     """
     takes = takes_of(leaves)
-    judging = partial(_accepted, takes, leaves, keys)
-    for first, found in of_parquet(opened, takes, judging, _ROWS, keep_dictionaries=True):
-        if isinstance(found, Accepted):
-            yield replace(found, path=opened.path)
-            continue
-        for number, (size, columns, stored) in enumerate(found):
-            yield Batch(opened.path, size, columns, first=first + number * MOST_ROWS, stored=stored)
+    for parts in of_parquet(
+        opened, takes, partial(_judged_part, opened.path, leaves, keys), _ROWS, keep_dictionaries=True
+    ):
+        yield from parts
 
 
-def _accepted(
-    takes: Sequence[Take], leaves: Sequence[Leaf], keys: Sequence[KeyOf], part: Any
-) -> Accepted | list[tuple[int, dict[Take, list[Any]], dict[Take, Any]]]:
+def _judged_part(
+    path: str, leaves: Sequence[Leaf], keys: Sequence[KeyOf], part: Any, first: int
+) -> Sequence[Accepted | Batch]:
+    takes = takes_of(leaves)
     of_keys = {id(leaf) for key in keys for leaf in key.leaves}
     try:
         found = {id(leaf): _keys_in(part.column(leaf.take.name), leaf, id(leaf) in of_keys) for leaf in leaves}
-        return Accepted(part.num_rows, [whole_key(key, found) for key in keys], stored=stored_in(takes, part))
+        return [Accepted(part.num_rows, [whole_key(key, found) for key in keys], path, stored_in(takes, part))]
     except (ValueError, Uneven):
         # In the same batches as other readers, so that findings come in the same order.
-        return [values_of(takes, part.slice(at, MOST_ROWS)) for at in range(0, part.num_rows, MOST_ROWS)]
+        starts = range(0, part.num_rows, MOST_ROWS)
+        return [batch_of(path, takes, part.slice(at, MOST_ROWS), first + at) for at in starts]
 
 
 def _keys_in(array: Any, leaf: Leaf, is_key: bool) -> Key | None:

@@ -8,12 +8,12 @@ from contextlib import suppress
 from functools import partial
 from itertools import chain
 from pathlib import PurePosixPath
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, is_archive, members
+from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, Member, is_archive, members
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
@@ -25,6 +25,8 @@ from corpusfmt.io.limits import Account
 from corpusfmt.io.paths import Entry, is_uri, reason_of, walk
 from corpusfmt.io.streams import Chunks, Codec, StreamFault, codec_of_name
 from corpusfmt.model import Fault, Location, Problem, UsageError
+
+T = TypeVar("T")
 
 
 class Opened(Struct, frozen=True):
@@ -139,34 +141,36 @@ def claims_archive(view: Resource, path: str) -> bool:
     return any(each.strip().lower() in _ARCHIVES for each in view.formats) or bool(_ARCHIVE_NAME.fullmatch(path))
 
 
-def no_archive(view: Resource, path: str) -> Fault:
-    """Return the fault of a file that is called an archive and is not one."""
-    message = f"{view.title}: `{path}` is not a zip or tar archive"
-    hint = "download or pack the archive again, or correct `encodingFormat`"
-    return Fault(DATA_ARCHIVE_CORRUPT, Problem(message, view.place("sc:contentUrl"), hint))
-
-
 def inside_another(view: Resource) -> str:
     """Return why an archive in an archive is not read."""
     return f"{view.title}: an archive inside another is not read: unpack the outer one"
 
 
-def damaged(view: Resource, name: str, fault: ArchiveFault) -> Fault:
-    """Return the fault of a corrupt archive, or of wrong data around its members."""
-    what = fault if fault.minor else f"is corrupt: {fault}"
-    message = f"{view.title}: `{name}` {what}"
-    return Fault(
-        DATA_ARCHIVE_CORRUPT,
-        Problem(message, view.place("sc:contentUrl"), "download or pack the archive again", minor=fault.minor),
-    )
+def members_of(view: Resource, entry: Entry, selects: Callable[[str], bool] = lambda _path: True) -> Iterator[Member]:
+    """Yield the selected files in a container; use each before the next.
 
+    Raises `Broken` at damage, which is minor if all members could be read; `NotRead` for another format; `OSError`.
+    """
+    place, hint = view.place("sc:contentUrl"), "download or pack the archive again"
+    with entry.open() as file:
+        head = file.read(512)
+    if not is_archive(head):
+        if claims_archive(view, entry.path):
+            message = f"{view.title}: `{entry.path}` is not a zip or tar archive"
+            raise Broken(Fault(DATA_ARCHIVE_CORRUPT, Problem(message, place, f"{hint}, or correct `encodingFormat`")))
+        said = f"not a zip or tar (encodingFormat {', '.join(view.formats) or 'none'})"
+        raise NotRead(f"{view.title}: the members of `{entry.path}` are not read: {said}", entry.path)
 
-def no_reader(view: Resource, path: str) -> NotRead:
-    """Return that the format of a container is not supported."""
-    said = ", ".join(view.formats) or "none"
-    return NotRead(
-        f"{view.title}: the members of `{path}` are not read: not a zip or tar (encodingFormat {said})", path
-    )
+    def whole(found: Iterator[T]) -> Iterator[T]:
+        try:
+            yield from found
+        except ArchiveFault as fault:
+            what = fault if fault.minor else f"is corrupt: {fault}"
+            message = f"{view.title}: `{entry.name}` {what}"
+            raise Broken(Fault(DATA_ARCHIVE_CORRUPT, Problem(message, place, hint, minor=fault.minor))) from fault
+
+    for member in whole(members(entry.open, entry.path, selects)):
+        yield Member(member.path, whole(member.chunks))
 
 
 class _Chunked:
@@ -375,17 +379,11 @@ class Files:
             yield from self._in_folder(container, entry, f"{path.rstrip('/')}/", wanted, behind)
             return
         try:
-            with entry.open() as file:
-                head = file.read(512)
-            if not is_archive(head):
-                is_claimed = claims_archive(container, path)
-                raise Broken(no_archive(container, path)) if is_claimed else no_reader(container, path)
-            for member in members(entry.open, path, wanted):
-                chunks = _whole(container, entry.name, member.chunks)
-                yield Opened(f"{path}/{member.path}", member.path, chunks)
-        except ArchiveFault as fault:
-            if not fault.minor:
-                raise Broken(damaged(container, entry.name, fault)) from fault
+            for member in members_of(container, entry, wanted):
+                yield Opened(f"{path}/{member.path}", member.path, member.chunks)
+        except Broken as broken:
+            if not broken.fault.problem.minor:
+                raise
         except OSError as error:
             raise self._broken(container, f"`{path}` cannot be read: {reason_of(error)}", repair_of(error)) from error
 
@@ -450,10 +448,3 @@ def _entry_beside(folder: Entry, path: str) -> Entry:
     if entry.is_barred:
         raise _NoFile(f"`{path}` cannot be read: {entry.reason}", "put the file itself there, readable")
     return entry
-
-
-def _whole(container: Resource, name: str, chunks: Iterator[bytes]) -> Iterator[bytes]:
-    try:
-        yield from chunks
-    except ArchiveFault as fault:
-        raise Broken(damaged(container, name, fault)) from fault

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from corpusfmt.formats.croissant.data.archives import ArchiveFault, members
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, Lacking, NoColumn, NotRead
-from corpusfmt.formats.croissant.data.files import Listed, Opened, claims_archive, damaged, inside_another, split_codec
+from corpusfmt.formats.croissant.data.files import (
+    Listed,
+    Opened,
+    claims_archive,
+    inside_another,
+    members_of,
+    split_codec,
+)
 from corpusfmt.formats.croissant.data.findings import DATA_COLUMN_MISSING, DATA_TRANSFORM_FAILED
 from corpusfmt.formats.croissant.data.leaves import steps_of, taken_from
 from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
@@ -50,11 +56,11 @@ def _unpacked(target: Resource, opened: Opened) -> Iterator[Opened]:
         if opened.entry is None:
             raise NotRead(inside_another(target))
         try:
-            for member in members(opened.entry.open, opened.path):
+            for member in members_of(target, opened.entry):
                 yield Opened(f"{opened.path}/{member.path}", member.path, member.chunks)
-        except ArchiveFault as fault:
-            if not fault.minor:
-                raise Broken(damaged(target, opened.name, fault)) from fault
+        except Broken as broken:
+            if not broken.fault.problem.minor:
+                raise
     elif split_codec(opened.name)[1] == "plain" and any(each.lower() in _GZIP for each in target.formats):
         yield Opened(opened.path, f"{opened.full_path}.gz", opened.chunks)
     else:

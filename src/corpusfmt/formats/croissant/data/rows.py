@@ -139,7 +139,7 @@ def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterat
     if kind == "json":
         return _json(opened, takes)
     if kind == "parquet":
-        return _parquet(opened, takes)
+        return of_parquet(opened, takes, partial(batch_of, opened.path, takes))
     said = ", ".join(view.formats) or "none"
     reason = f"{view.title}: no columns or JSON paths can be read from encodingFormat {said}"
     raise NotRead(reason, opened.path)
@@ -176,8 +176,7 @@ def _line_groups(opened: Opened) -> Iterator[tuple[list[Line], list[Trouble]]]:
 
 
 def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
-    getters = [_getter(take, None) for take in takes]
-    watching = [_getter(take, _ABSENT) for take in takes]
+    getters = {take: _getter(take) for take in takes}
     unseen = set(takes)
     names: dict[str, None] = {}
     seen = 0
@@ -191,12 +190,13 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
                 faults.append(broken.fault)
                 continue
             kept.append(line.line)
-            for take, getter in zip(takes, getters, strict=True):
-                columns[take].append(getter(value))
-            if unseen:
-                unseen -= {take for take, getter in zip(takes, watching, strict=True) if getter(value) is not _ABSENT}
-                if len(names) < NAMES_SHOWN and isinstance(value, dict):
-                    names.update(dict.fromkeys(value))
+            for take, getter in getters.items():
+                item = getter(value)
+                if item is not _ABSENT and unseen:
+                    unseen.discard(take)
+                columns[take].append(None if item is _ABSENT else item)
+            if unseen and len(names) < NAMES_SHOWN and isinstance(value, dict):
+                names.update(dict.fromkeys(value))
         seen += len(kept)
         yield Batch(opened.path, len(kept), columns, kept, faults=faults, stored={})
     if seen and unseen:
@@ -217,38 +217,38 @@ def _decoded(path: str, line: Line) -> Any:
 _ABSENT = object()
 
 
-def _getter(take: Take, absent: object) -> Callable[[Any], Any]:
-    """Return a function that reads a take's value from a record, or returns `absent`."""
+def _getter(take: Take) -> Callable[[Any], Any]:
+    """Return a function that reads a take's value from a record, or returns `_ABSENT`."""
     if take.kind == "column":
-        return lambda value: value.get(take.name, absent) if isinstance(value, dict) else absent
+        return lambda value: value.get(take.name, _ABSENT) if isinstance(value, dict) else _ABSENT
     steps = _steps_of(take)
     if take.kind == "jsonPath" and _first_of_several(steps) == len(steps):
-        return lambda value: _at(value, steps, absent)
-    return lambda value: _within(value, steps, take, absent)
+        return lambda value: _at(value, steps)
+    return lambda value: _within(value, steps, take)
 
 
-def _at(value: Any, steps: list[Step], absent: object) -> Any:
+def _at(value: Any, steps: list[Step]) -> Any:
     """Return what a path of names and indices selects: like `select`, but faster."""
     for step in steps:
         where: Any = step.value
         if isinstance(where, str):
             if not isinstance(value, dict) or where not in value:
-                return absent
+                return _ABSENT
         elif not isinstance(value, list) or not -len(value) <= where < len(value):
-            return absent
+            return _ABSENT
         value = value[where]
     return value
 
 
-def _within(record: Any, steps: list[Step], take: Take, absent: object = _ABSENT) -> Any:
+def _within(record: Any, steps: list[Step], take: Take) -> Any:
     """Return what a path selects in one record: a value, or a list of values for a repeated field."""
     values = _selected(record, steps, take)
     if take.kind == "jsonPath":
-        return absent if not values else values[0] if len(values) == 1 else values
+        return _ABSENT if not values else values[0] if len(values) == 1 else values
     several = _first_of_several(steps)
     if values:
         return None if values == [None] and several == len(steps) else _list_of(values)
-    return absent if _selected(record, steps[:several], take) in ([], [None]) else []
+    return _ABSENT if _selected(record, steps[:several], take) in ([], [None]) else []
 
 
 def _first_of_several(steps: list[Step]) -> int:
@@ -371,20 +371,15 @@ def _selected(tree: Any, steps: list[Step], take: Take) -> list[Any]:
 # --- Parquet ---
 
 
-def _parquet(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
-    for first, (size, columns, stored) in of_parquet(opened, takes, partial(values_of, takes)):
-        yield Batch(opened.path, size, columns, first=first, stored=stored)
-
-
 def of_parquet(
     opened: Opened,
     takes: Sequence[Take],
-    convert: Callable[[Any], T],
+    convert: Callable[[Any, int], T],
     most_rows: int = MOST_ROWS,
     *,
     keep_dictionaries: bool = False,
-) -> Iterator[tuple[int, T]]:
-    """Yield the record batches of a Parquet file, converted, each with the number of rows before it.
+) -> Iterator[T]:
+    """Yield what `convert` makes of each record batch of a Parquet file, and of the number of rows before it.
 
     Raises as `batches` does.
     """
@@ -406,25 +401,24 @@ def of_parquet(
             if missing:
                 raise Lacking(nowhere(opened.path, missing[:1], names))
             first = 0
-            columns = [take.name for take in takes]
-            for size, converted in rows.batches(columns, lambda part: (part.num_rows, convert(part)), most_rows):
-                yield first, converted
-                first += size
-        except (
-            pa.ArrowException,
-            OSError,
-            UnicodeDecodeError,
-        ) as error:  # UnicodeDecodeError: names that are not UTF-8
+
+            def converted(part: Any) -> T:
+                nonlocal first
+                first += part.num_rows
+                return convert(part, first - part.num_rows)
+
+            yield from rows.batches([take.name for take in takes], converted, most_rows)
+        # UnicodeDecodeError: names that are not UTF-8.
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             message = f"the Parquet file is corrupt: {str(error)[:200]}"
-            raise Broken(
-                Fault(DATA_ARCHIVE_CORRUPT, Problem(message, Location(opened.path), "write the file again"))
-            ) from error
+            problem = Problem(message, Location(opened.path), "write the file again")
+            raise Broken(Fault(DATA_ARCHIVE_CORRUPT, problem)) from error
 
 
-def values_of(takes: Sequence[Take], part: Any) -> tuple[int, dict[Take, list[Any]], dict[Take, Any]]:
-    """Return the number of rows in a record batch, and the values and Arrow types of some columns."""
+def batch_of(path: str, takes: Sequence[Take], part: Any, first: int) -> Batch:
+    """Return the values and Arrow types of some columns of a record batch."""
     columns = {take: list(map(_plain, values_in(part.column(take.name)))) for take in takes}
-    return part.num_rows, columns, stored_in(takes, part)
+    return Batch(path, part.num_rows, columns, first=first, stored=stored_in(takes, part))
 
 
 def stored_in(takes: Sequence[Take], part: Any) -> dict[Take, Any]:

@@ -12,19 +12,16 @@ from pathlib import PurePosixPath
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import ArchiveFault, is_archive, members
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import (
     Files,
     claims_archive,
-    damaged,
     decompressed,
     inside_another,
     is_elsewhere,
     link_on_the_way,
     may_select,
-    no_archive,
-    no_reader,
+    members_of,
     nothing_selected,
     raw,
     selection,
@@ -161,12 +158,12 @@ class Storage:
             return
         try:
             with entry.open() as source:
-                head = source.read(512)
+                head = source.read(HEAD)
             self._judge(file, self._facts_at(file, entry))
-            fault = signature_fault(file, path, head[:HEAD], file.place("sc:encodingFormat"))
+            fault = signature_fault(file, path, head, file.place("sc:encodingFormat"))
             self.faults += [fault] if fault is not None else []
             if self._is_container(file) or claims_archive(file, entry.name):
-                self._container(file, entry, head)
+                self._container(file, entry)
             elif split_codec(entry.name)[1] != "plain" and file not in self._sources:
                 for _ in decompressed(raw(entry), entry.name, entry.path):
                     pass
@@ -214,16 +211,13 @@ class Storage:
             message = f"no file `{path}` in the container"
             self._fault(DATA_FILE_MISSING, file, "sc:contentUrl", message, "correct the path")
 
-    def _container(self, file: FileObject, entry: Entry, head: bytes) -> None:
-        path = file.text("sc:contentUrl") or ""
-        if not is_archive(head):
-            raise Broken(no_archive(file, path)) if claims_archive(file, path) else no_reader(file, path)
+    def _container(self, file: FileObject, entry: Entry) -> None:
         name = entry.path.rpartition("/")[2]
         wanted = {_path_of(inner): inner for inner in self._inside[file]}
         paths: list[str] = []
         strange: list[str] = []
         found = fitting(
-            members(entry.open, entry.path),
+            members_of(file, entry),
             lambda member: 2 * len(member.path) + _NAME_BYTES,
             _MOST_HELD_BYTES,
             "members",
@@ -238,9 +232,9 @@ class Storage:
                     if self._is_container(inner):
                         self._leave_out(inner, inside_another(inner))
                     self._judge(inner, self._facts(inner, member.chunks))
-        except ArchiveFault as fault:
-            self.faults.append(damaged(file, name, fault))
-            if not fault.minor:
+        except Broken as broken:
+            self.faults.append(broken.fault)
+            if not broken.fault.problem.minor:
                 return
         finally:
             if strange:
