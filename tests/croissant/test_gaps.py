@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import pytest
 from croissant.documents import check, document
-from croissant.test_records import codes, field, file, files, read, record_set, write
+from croissant.test_records import codes, field, file, files, one, read, record_set, write
 from support import gzipped, run_cli, tarred, zipped
 
 import corpusfmt
@@ -240,7 +240,7 @@ def test_pictures_that_are_none(tmp_path: Path) -> None:
 
 def test_one_picture_is_reported_once(tmp_path: Path) -> None:
     picture = field("picture", "p.png", {"fileProperty": "content"}, "sc:ImageObject")
-    path = write(tmp_path, [file("p.png", "image/png")], record_set(picture), p__png=b"text")
+    path = one(tmp_path, "p.png", "image/png", b"text", picture)
     assert found(judged(path)) == [("CRO615", "error")]
     (finding,) = read(path)[1]
     assert (finding.code, finding.location.pointer) == ("CRO615", "/distribution/0/encodingFormat")
@@ -377,11 +377,12 @@ def test_every_process_gives_the_same_reasons(tmp_path: Path) -> None:
 )
 def test_a_row_that_is_too_long_takes_no_other_with_it(header: bytes, tmp_path: Path) -> None:
     long = b"3," + b"4" * MAX_LINE_BYTES + b"\n"
-    path = write(
+    path = one(
         tmp_path,
-        [file("t.csv", "text/csv")],
-        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
-        t__csv=header + b"1,2\n" + long + b'5,6\n7,"8\n' + long + b'"\n9\n',
+        "t.csv",
+        "text/csv",
+        header + b"1,2\n" + long + b'5,6\n7,"8\n' + long + b'"\n9\n',
+        field("a", "t.csv", {"column": "a"}, "sc:Integer"),
     )
     above = header.count(b"\n")
     report = judged(path)
@@ -399,11 +400,12 @@ def test_a_row_that_is_too_long_takes_no_other_with_it(header: bytes, tmp_path: 
 
 
 def test_a_header_that_is_too_long_is_told(tmp_path: Path) -> None:
-    path = write(
+    path = one(
         tmp_path,
-        [file("t.csv", "text/csv")],
-        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
-        t__csv=b"a," + b"b" * MAX_LINE_BYTES + b"\n1,2\n",
+        "t.csv",
+        "text/csv",
+        b"a," + b"b" * MAX_LINE_BYTES + b"\n1,2\n",
+        field("a", "t.csv", {"column": "a"}, "sc:Integer"),
     )
     found = [(each.code, each.location.line) for each in judged(path).findings if each.location.path == "t.csv"]
     assert found[0] == ("GEN302", 1)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from hashlib import blake2b
 from importlib.util import find_spec
-from itertools import chain
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -68,14 +68,14 @@ from corpusfmt.model import Fault, Location, Problem
 _SHOWN = 10
 _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:VideoObject": "videos are"}
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613", "CRO617")
-
-
 # The rules that `Storage` reports at places in the description.
 _REPORTED_OF_FILES = (DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
 # How often one source is read for the fields that others refer to.
 _MOST_PASSES = 100
 # The number of keys that are compared in memory, in 24 bytes each.
 _MOST_HELD = 1 << 22
+# The number of keys of all references that wait to be written, in 16 bytes each.
+_MOST_WAITING = 1 << 21
 # The number of referenced fields whose keys may be in memory at one time.
 _MOST_KNOWN = 4
 
@@ -84,14 +84,17 @@ class _Watched:
     """Keys that one pass over a source collects: the values of some leaves of each row, as hashes on local disk.
 
     `known` keys are skipped: a reference that is found needs no second look. Keys that must be unique are held in memory
-    while they are few: if all are different, none needs a place on disk.
+    while they are few: if all are different, none needs a place on disk. `most_waiting` keys wait to be written.
     """
 
-    def __init__(self, key: KeyOf, folder: Path, known: Hashes | None = None) -> None:
+    def __init__(
+        self, key: KeyOf, folder: Path, known: Hashes | None = None, most_waiting: int = _MOST_WAITING
+    ) -> None:
         self.key = key
         self.folder = folder
         self._writer = KeyWriter(folder, 0)
         self._known = known
+        self._most_waiting = most_waiting
         self._row = 0
         #: Keys, and their rows; None once they are too many.
         self._held: list[tuple[Keys, npt.NDArray[np.int64]]] | None = [] if key.required else None
@@ -131,6 +134,8 @@ class _Watched:
     def _spill(self, blocks: Iterable[tuple[Keys, npt.NDArray[np.int64]]]) -> None:
         for keys, rows in blocks:
             self._writer.extend_array(as_hashes(keys), rows.astype(np.uint64))
+            if len(self._writer.columns[0]) > self._most_waiting:
+                self._writer.close()
 
     def close(self) -> None:
         """Write the keys that may occur twice."""
@@ -274,7 +279,10 @@ class _DataJudge:
         known = {folder: few_hashes([folder]) for folder in folders} if len(folders) <= _MOST_KNOWN else {}
         of_key = [_Watched(KeyOf(key), self._folder())] if key else []
         foreign = [
-            _Watched(KeyOf([edge.local], required=False), self._folder(), known.get(target)) for edge, target in targets
+            _Watched(
+                KeyOf([edge.local], required=False), self._folder(), known.get(target), _MOST_WAITING // len(targets)
+            )
+            for edge, target in targets
         ]
         watched = [*of_key, *foreign]
         before = self.records
@@ -402,7 +410,7 @@ class _DataJudge:
             if not batch.continues:
                 first_at.clear()
             rows = chain.from_iterable(rows for _, rows in batch.rows_by_shard())
-            for _, table, index in _read_again(tables(), rows):
+            for _, table, index in _read_again(tables(), (row for row, _ in groupby(rows))):
                 values = [table.columns[id(leaf)][index] for leaf in key]
                 identity = blake2b(digest_size=16)
                 for part in (key_of(value) or b"" for value in values):

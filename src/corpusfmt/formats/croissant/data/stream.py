@@ -30,13 +30,11 @@ def open_records(entry: Entry, record_set: str | None, maps: Mapping[str, Entry]
     description = understood(entry)
     refuse_strange([description], maps)
     view = named(description, record_set)
-    split = split_field(view)
     return RecordSource(
         _name_of(view),
         [column_of(each) for each in view.fields],
         lambda names: records_of(description, entry.folder(), view, maps, names),
-        None if split is None else name_of(split),
-        [] if split is None else splits_of(split),
+        *split_of(view),
     )
 
 
@@ -85,31 +83,21 @@ def column_of(each: Field) -> Column:
     return Column(name_of(each), _TYPES.get(kind, ""), is_list or kind == "cr:BoundingBox", (), aliases)
 
 
-def split_field(record_set: RecordSet) -> Field | None:
-    """Return the field with the split of a record: its type is cr:Split, or it references a record set of splits."""
+def split_of(record_set: RecordSet) -> tuple[str | None, list[str]]:
+    """Return the name of the field with the split of a record, and the splits that the description lists.
+
+    Its type is cr:Split, or it references a record set of splits.
+    """
     for each in record_set.fields:
-        if "cr:Split" in each.data_types or any(_of_splits(target) is not None for target in _targets(each)):
-            return each
-    return None
-
-
-def splits_of(each: Field) -> list[str]:
-    """Return the splits that a field may name, if the description lists them."""
-    for target in _targets(each):
-        splits = _of_splits(target)
-        if splits is not None:
-            return [value for value in splits.column(target).values() if isinstance(value, str)]
-    return []
-
-
-def _targets(each: Field) -> Iterator[Field]:
-    views = (view for reference in each.references for view in reference.target_views)
-    return (view for view in views if isinstance(view, Field))
-
-
-def _of_splits(target: Field) -> RecordSet | None:
-    owner = target.record_set
-    return owner if owner is not None and "cr:Split" in owner.data_types else None
+        targets = (view for reference in each.references for view in reference.target_views if isinstance(view, Field))
+        listed = [
+            owner.column(target).values()
+            for target in targets
+            if (owner := target.record_set) is not None and "cr:Split" in owner.data_types
+        ]
+        if listed or "cr:Split" in each.data_types:
+            return name_of(each), [value for values in listed[:1] for value in values if isinstance(value, str)]
+    return None, []
 
 
 def description_at(entry: Entry) -> Entry:
