@@ -28,10 +28,9 @@ from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, V
 from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
 from corpusfmt.formats.croissant.model.tables import Property
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS, has_form
-from corpusfmt.formats.croissant.model.version import conforms_to, meant_extension, version_in_text
+from corpusfmt.formats.croissant.model.version import meant_extension, version_in_text
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of, shown
-from corpusfmt.formats.croissant.rules.arrays import Constant, array_shape_faults
-from corpusfmt.formats.croissant.rules.data import references_of_examples
+from corpusfmt.formats.croissant.rules.data import Constant, array_shape_faults, references_of_examples
 from corpusfmt.formats.croissant.rules.dataset import CARDINALITY_ONE, Claims, mistyped
 from corpusfmt.formats.croissant.rules.document import (
     CONTEXT_INVALID,
@@ -46,8 +45,7 @@ from corpusfmt.formats.croissant.rules.document import (
     RDF_SYNTAX,
     Part,
 )
-from corpusfmt.formats.croissant.rules.mlcroissant import ToLoad
-from corpusfmt.formats.croissant.rules.profiles import ToReview, Wanted
+from corpusfmt.formats.croissant.rules.profiles import ToLoad, ToReview, Wanted
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.general import (
     LIMIT_REACHED,
@@ -380,7 +378,7 @@ def judged_by_shape(view: View, version: str) -> Iterator[Fault]:
             for value in values:
                 if not fits(view, value, row):
                     where = f"{view.title}: `{view.key(row.name)}`"
-                    yield mistyped(where, shown(value), expected(row), view.place_of(value), minor=row.loose)
+                    yield mistyped(where, shown(value), expected(row), view.place(value), minor=row.loose)
 
 
 @cache
@@ -403,7 +401,7 @@ def _identity(value: Value) -> object:
 
 def _names_extension(row: Property, value: Value) -> bool:
     # The RAI and GeoCroissant vocabularies require a second value of conformsTo, where the table of 1.0 has one.
-    return row.name == "dct:conformsTo" and meant_extension(conforms_to(value) or "") != ""
+    return row.name == "dct:conformsTo" and meant_extension(value.iri or "") != ""
 
 
 _WORDS = {

@@ -57,7 +57,7 @@ from corpusfmt.formats.croissant.data.tables import (
     hashes_of,
     judged,
 )
-from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource, reference_id
+from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.keys import Hashes, KeyWriter, Place, few_hashes, repeated_in_batches
 from corpusfmt.io.keys import unmatched as unmatched_places
@@ -520,4 +520,4 @@ def _makes_one_of_each(tree: Tree) -> bool:
 
 def _is_key(each: Field) -> bool:
     owner = each.record_set
-    return owner is not None and [reference_id(value) for value in owner.keys] == [each.id]
+    return owner is not None and [value.iri for value in owner.keys] == [each.id]

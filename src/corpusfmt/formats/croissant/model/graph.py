@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from itertools import chain
@@ -34,7 +34,7 @@ from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.formats.croissant.model.version import version_of
 from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
 from corpusfmt.io.text import JsonFault, escaped, parsed_json
-from corpusfmt.model import Location
+from corpusfmt.model import Location, Problem
 
 #: The properties of a DataSource that name the origin of data, and the classes that each may name.
 SOURCE_PROPERTIES = {
@@ -103,20 +103,27 @@ class View:
 
     @property
     def at(self) -> Location:
-        return self.description.places.of(self.node.pointer)
+        return self.place()
 
-    def place(self, name: str) -> Location:
-        """Return the place of a property, or of the node if it lacks the property."""
-        key = self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "")
-        pointer = self.node.pointer
-        return self.description.places.of(f"{pointer}/{escaped(key)}" if key else pointer)
+    def place(self, at: str | Value = "") -> Location:
+        """Return the place of a property (of the node if it lacks the property), of a value, or of a JSON pointer."""
+        if not isinstance(at, str):
+            return self.description.places.of(at.pointer)
+        if at[:1] == "/":
+            return self.description.places.of(at)
+        key = self._written(at)
+        return self.description.places.of(f"{self.node.pointer}/{escaped(key)}" if key else self.node.pointer)
 
-    def place_of(self, value: Value) -> Location:
-        return self.description.places.of(value.pointer)
+    def _written(self, name: str) -> str | None:
+        return self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "")
 
     def key(self, name: str) -> str:
         """Return the name of a property as the author wrote it, else as in the specification."""
-        return self.node.keys.get(name) or self.node.keys.get(self.fallen(name) or "") or local_name(name)
+        return self._written(name) or local_name(name)
+
+    def problem(self, message: str, hint: str, at: str | Value = "", *, count: int = 1, minor: bool = False) -> Problem:
+        """Return a problem of this node, which its message names, at a place as for `place`."""
+        return Problem(f"{self.title}: {message}", self.place(at), hint, count, minor)
 
     @property
     def id(self) -> str | None:
@@ -479,11 +486,7 @@ class Reference(Struct, eq=False):
 
     @property
     def at(self) -> Location:
-        return self.holder.place_of(self.value)
-
-    @property
-    def target_id(self) -> str | None:
-        return reference_id(self.value)
+        return self.holder.place(self.value)
 
 
 class Stranger(Struct, frozen=True, eq=False):
@@ -496,14 +499,13 @@ class Stranger(Struct, frozen=True, eq=False):
 
     @property
     def at(self) -> Location:
-        return self.holder.place_of(self.value)
+        return self.holder.place(self.value)
 
 
-def reference_id(value: Value) -> str | None:
-    """Return the id of a node, or the value of a string."""
-    if isinstance(value, Node):
-        return value.id
-    return value.value if isinstance(value.value, str) else None
+def problem_of_all(views: Sequence[View], message: str, hint: str, at: str = "", *, minor: bool = False) -> Problem:
+    """Return the problem that some nodes have, at the first of them."""
+    more = f" and {len(views) - 1} more" if len(views) > 1 else ""
+    return Problem(f"{views[0].title}{more}: {message}", views[0].place(at), hint, len(views), minor)
 
 
 _Linked = TypeVar("_Linked", bound=View)
@@ -605,7 +607,7 @@ class Description:
         """Return the node that a value is or names, None if the document has no such node."""
         if isinstance(value, Node) and not value.is_reference:
             return value
-        named = self.definitions.get(reference_id(value) or "")
+        named = self.definitions.get(value.iri or "")
         return named[0] if named else None
 
     def view_of(self, value: Value) -> View | None:
@@ -617,8 +619,8 @@ class Description:
         """Yield the references, merged if they name the same node by the same property."""
         grouped: dict[tuple[str, str | None], Reference] = {}
         for reference in self.references:
-            key = (reference.name, reference.target_id)
-            if reference.target_id is None or isinstance(reference.value, Literal) or key not in grouped:
+            key = (reference.name, reference.value.iri)
+            if reference.value.iri is None or isinstance(reference.value, Literal) or key not in grouped:
                 if grouped.setdefault(key, reference) is not reference:
                     yield reference
             else:

@@ -131,6 +131,11 @@ class Literal(Struct):
     type: str = ""
     language: str = ""
 
+    @property
+    def iri(self) -> str | None:
+        """The value as the identifier of a node, None if it is not a string."""
+        return self.value if isinstance(self.value, str) else None
+
 
 class Node(Struct, eq=False):
     """A node object at its place in the document: `id` is expanded, `written_id` as written, `keys` the names as written.
@@ -146,6 +151,10 @@ class Node(Struct, eq=False):
     keys: dict[str, str] = field(default_factory=dict)
     dropped: dict[str, str] = field(default_factory=dict)
     role: str = ""
+
+    @property
+    def iri(self) -> str | None:
+        return self.id
 
     @property
     def is_reference(self) -> bool:

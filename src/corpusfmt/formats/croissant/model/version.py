@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
-from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value
+from corpusfmt.formats.croissant.model.nodes import Value
 
 VERSIONS = ("0.8", "1.0", "1.1")
 #: The versions that are written, the default last.
@@ -24,13 +24,6 @@ _IN_TEXT = re.compile(rb"mlcommons\.org/croissant/v?(\d\.\d)")
 _NEAR_EXTENSION = re.compile(
     r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant[/-](rai|geo)/v?(\d+(?:\.\d+)*)?[/#]?", re.IGNORECASE
 )
-
-
-def conforms_to(value: Value) -> str | None:
-    """Return the IRI in a value of conformsTo."""
-    if isinstance(value, Node):
-        return value.id
-    return value.value if isinstance(value, Literal) and isinstance(value.value, str) else None
 
 
 def near_version(name: str) -> tuple[str, bool]:
@@ -55,7 +48,7 @@ def version_of(values: list[Value], namespaces: Collection[str] = (), declared: 
 
     `namespaces` are those that it uses, `declared` those of its contexts: files alone have no term of 0.8's namespace.
     """
-    named = [near_version(name)[0] for name in (conforms_to(value) for value in values) if name]
+    named = [near_version(value.iri)[0] for value in values if value.iri]
     is_old = not OLD_NAMESPACES.isdisjoint(namespaces) or (
         not OLD_NAMESPACES.isdisjoint(declared) and VERSION_IRI not in declared
     )

@@ -45,12 +45,6 @@ def article(name: str) -> str:
     return f"{'an' if name[:1] in 'AEIOaeio' else 'a'} {name}"
 
 
-def first_and_more(views: Sequence[View]) -> str:
-    """Return the title of the first node, and the number of others."""
-    more = f" and {len(views) - 1} more" if len(views) > 1 else ""
-    return f"{views[0].title}{more}"
-
-
 def around(ring: Sequence[View]) -> str:
     """Return a cycle of nodes as `a → b → a`, shortened if it is long."""
     labels = [view.label for view in ring]

@@ -1,7 +1,6 @@
 """Internal: The Croissant rules that check a description, one module for each group of codes."""
 
 from corpusfmt.formats.croissant.rules import (
-    arrays,
     data,
     dataset,
     distribution,
@@ -11,4 +10,4 @@ from corpusfmt.formats.croissant.rules import (
     records,
 )
 
-__all__ = ["arrays", "data", "dataset", "distribution", "document", "extensions", "profiles", "records"]
+__all__ = ["data", "dataset", "distribution", "document", "extensions", "profiles", "records"]

@@ -14,18 +14,17 @@ from corpusfmt.formats.croissant.model.values import has_form, is_date
 from corpusfmt.formats.croissant.model.version import (
     OLD_NAMESPACES,
     VERSION_IRI,
-    conforms_to,
     meant_extension,
     near_version,
 )
 from corpusfmt.formats.croissant.model.vocabulary import SPDX
 from corpusfmt.formats.croissant.model.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.rules.document import declared_at, several_lost
-from corpusfmt.formats.croissant.ruleset import RULES
+from corpusfmt.formats.croissant.ruleset import MILDER, RULES, WARNING
 from corpusfmt.model import Fault, Location, Problem, Severity
 
 _REQUIRED = "croissant-1.0#required"
-_RECOMMENDED = "croissant-1.0#recommended"
+_PROPERTIES = "croissant-1.0#modified-and-added-properties"
 
 
 @RULES.rule("CRO201", "dataset-type", on=Description, spec=_REQUIRED)
@@ -44,7 +43,7 @@ def dataset_type(description: Description) -> Iterator[Problem]:
         yield Problem(f"{found}, expected `sc:Dataset`", at, 'write `"@type": "sc:Dataset"`')
 
 
-@RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
     """The data set has several types: valid JSON-LD, but the specification's table allows one.
 
@@ -65,16 +64,17 @@ def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
     Example: no `conformsTo`, or a context that maps it to schema.org instead of Dublin Core.
     Fix: add `"conformsTo": "http://mlcommons.org/croissant/1.0"`, with the term mapped to `dct:conformsTo`.
     """
-    if dataset.lacks("dct:conformsTo") and not (
-        "conformsTo" in dataset.description.lost_terms and several_lost(dataset.description)
-    ):
-        other = next((name for name in dataset.node.values if name.endswith(("conformsTo", "conformsto"))), None)
-        if other is not None:
-            message = f"`{dataset.key(other)}` expands to `{other}`, expected `dct:conformsTo`"
-            yield Problem(message, dataset.place(other), 'add `"conformsTo": "dct:conformsTo"` to the context')
-        else:
-            claim = f"{VERSION_IRI}{dataset.description.likely_version}"
-            yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{claim}"`')
+    if not dataset.lacks("dct:conformsTo"):
+        return
+    if "conformsTo" in dataset.description.lost_terms and several_lost(dataset.description):
+        return  # CRO119 reports it
+    other = next((name for name in dataset.node.values if name.lower().endswith("conformsto")), None)
+    if other is not None:
+        message = f"`{dataset.key(other)}` expands to `{other}`, expected `dct:conformsTo`"
+        yield Problem(message, dataset.place(other), 'add `"conformsTo": "dct:conformsTo"` to the context')
+    else:
+        claim = f"{VERSION_IRI}{dataset.description.likely_version}"
+        yield Problem("`conformsTo` is missing", dataset.at, f'add `"conformsTo": "{claim}"`')
 
 
 class Claims(Struct):
@@ -82,15 +82,8 @@ class Claims(Struct):
 
     description: Description
 
-    @property
-    def at(self) -> Location:
-        return self.description.at
 
-
-@RULES.rule(
-    "CRO204", "conformsto-version", on=Claims, spec="croissant-1.0#namespaces",
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO204", "conformsto-version", on=Claims, spec="croissant-1.0#namespaces", grades=MILDER)
 def conformsto_version(claims: Claims) -> Iterator[Problem]:
     """`conformsTo` does not name a known version of Croissant, names 0.8 or another version than the one requested, or
     contains something that is not a URL. A warning for a claimed 0.8, and for near misses next to a known version.
@@ -108,27 +101,27 @@ def conformsto_version(claims: Claims) -> Iterator[Problem]:
         return
     for dataset in description.datasets:
         values = dataset.all("dct:conformsTo")
-        known = [name for value in values if (name := conforms_to(value)) and near_version(name)[1]]
+        known = [name for value in values if (name := value.iri) and near_version(name)[1]]
         if known and description.wanted_version not in ("", version):
             message = f"the document claims version {version}, checked as {description.wanted_version}"
-            yield Problem(message, dataset.place_of(values[0]), f"check it as croissant-{version}")
+            yield Problem(message, dataset.place(values[0]), f"check it as croissant-{version}")
         elif values and not known:
-            first = conforms_to(values[0]) or clip(getattr(values[0], "value", None))
+            first = values[0].iri or clip(getattr(values[0], "value", None))
             near, _ = near_version(first)
             expected = f"{VERSION_IRI}{near or description.likely_version}"
             how, verb = ("contains only", "add") if meant_extension(first) else ("is", "write")
             message = f"`conformsTo` {how} `{clip(first)}`, expected `{expected}`"
-            yield Problem(message, dataset.place_of(values[0]), f"{verb} `{expected}`")
+            yield Problem(message, dataset.place(values[0]), f"{verb} `{expected}`")
         for value in values if known else ():
-            name = conforms_to(value) or ""
+            name = value.iri or ""
             near, is_exact = near_version(name)
             meant = name if is_exact else meant_extension(name) or (near and f"{VERSION_IRI}{near}")
             if meant not in ("", name):
                 message = f"`conformsTo` contains `{clip(name)}`, expected `{meant}`"
-                yield Problem(message, dataset.place_of(value), f"write `{meant}`", minor=True)
+                yield Problem(message, dataset.place(value), f"write `{meant}`", minor=True)
             elif not absolute_url(name):
                 message = f"`conformsTo` contains {shown(value)}, expected a URL"
-                yield Problem(message, dataset.place_of(value), "write the URL of the specification, or remove it")
+                yield Problem(message, dataset.place(value), "write the URL of the specification, or remove it")
 
 
 def _of_0_8(description: Description) -> Problem:
@@ -136,9 +129,9 @@ def _of_0_8(description: Description) -> Problem:
     values = [(dataset, value) for dataset in description.datasets for value in dataset.all("dct:conformsTo")]
     used = description.expansion.namespaces
     old = next((each for each in sorted(OLD_NAMESPACES) if each in used or declared_at(description, each)), None)
-    claimed = any(near_version(conforms_to(value) or "")[1] for _, value in values)
+    claimed = any(near_version(value.iri or "")[1] for _, value in values)
     if values:
-        at, why = values[0][0].place_of(values[0][1]), ""
+        at, why = values[0][0].place(values[0][1]), ""
     else:
         at = description.places.of(declared_at(description, old or "") or used.get(old or "", ""))
         why = f" (vocabulary `{old}`, no `conformsTo`)"
@@ -154,19 +147,17 @@ _MIGRATE = (
 
 
 def _missing(dataset: Dataset, code: str) -> Iterator[Problem]:
-    for row in dataset.missing(code):
+    """Yield the absent properties that a rule with this code reports, and the texts that are empty."""
+    for row in dataset.shape.properties:
         key = local_name(row.name)
-        yield Problem(f"`{key}` is missing", dataset.at, f"add `{key}`")
+        if row.missing == code and dataset.lacks(row.name):
+            yield Problem(f"`{key}` is missing", dataset.at, f"add `{key}`")
+        for literal in dataset.texts(row.name) if row.missing == code and row.kinds == ("Text",) else ():
+            if not literal.value.strip():
+                yield Problem(f"`{dataset.key(row.name)}` is empty", dataset.place(literal), f"write the {key}")
 
 
-def _empty(dataset: Dataset, name: str) -> Iterator[Problem]:
-    for literal in dataset.texts(name):
-        if not literal.value.strip():
-            key = dataset.key(name)
-            yield Problem(f"`{key}` is empty", dataset.place_of(literal), f"write the {name.partition(':')[2]}")
-
-
-@RULES.rule("CRO205", "name-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO205", "name-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def name_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no name, or an empty one.
 
@@ -175,10 +166,9 @@ def name_missing(dataset: Dataset) -> Iterator[Problem]:
     Fix: add `name`.
     """
     yield from _missing(dataset, "CRO205")
-    yield from _empty(dataset, "sc:name")
 
 
-@RULES.rule("CRO206", "description-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO206", "description-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def description_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no description, or an empty one.
 
@@ -187,10 +177,9 @@ def description_missing(dataset: Dataset) -> Iterator[Problem]:
     Fix: add `description`.
     """
     yield from _missing(dataset, "CRO206")
-    yield from _empty(dataset, "sc:description")
 
 
-@RULES.rule("CRO207", "url-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO207", "url-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def url_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no URL.
 
@@ -201,7 +190,7 @@ def url_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO207")
 
 
-@RULES.rule("CRO208", "license-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO208", "license-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def license_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no licence.
 
@@ -212,7 +201,7 @@ def license_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO208")
 
 
-@RULES.rule("CRO209", "creator-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO209", "creator-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no creator.
 
@@ -223,7 +212,7 @@ def creator_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO209")
 
 
-@RULES.rule("CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no date of publication.
 
@@ -234,10 +223,7 @@ def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO210")
 
 
-@RULES.rule(
-    "CRO211", "distribution-missing", on=Dataset, spec="croissant-1.0#modified-and-added-properties",
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO211", "distribution-missing", on=Dataset, spec=_PROPERTIES, severity=WARNING)
 def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
     """The data set has no distribution.
 
@@ -248,7 +234,7 @@ def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
     yield from _missing(dataset, "CRO211")
 
 
-@RULES.rule("CRO212", "recommended-missing", on=Dataset, severity=Severity.WARNING, spec=_RECOMMENDED)
+@RULES.rule("CRO212", "recommended-missing", on=Dataset, severity=WARNING, spec="croissant-1.0#recommended")
 def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
     """Recommended properties are missing; one finding lists them.
 
@@ -283,10 +269,9 @@ CARDINALITY_ONE = RULES.finding(
     Example: two descriptions, or two sources for one field.
     Fix: keep one value.
     """,
-    severity=Severity.WARNING,
+    severity=WARNING,
     spec=_REQUIRED,
 )
-
 
 VALUE_TYPE = RULES.finding(
     "CRO214",
@@ -297,7 +282,7 @@ VALUE_TYPE = RULES.finding(
     Example: `"isLiveDataset": "yes"`, a number as name, an object as description.
     Fix: write a value of the expected type.
     """,
-    grades={"minor": Severity.WARNING},
+    grades=MILDER,
     spec=_REQUIRED,
 )
 
@@ -320,7 +305,7 @@ def creator_type(dataset: Dataset) -> Iterator[Problem]:
         if isinstance(value, Literal) or (node is not None and not {"sc:Person", "sc:Organization"} & set(node.types)):
             found = shown(node or value)
             hint = 'write `{"@type": "sc:Person", "name": "…"}`'
-            yield Problem(f"`creator` is {found}, expected a Person or Organization", dataset.place_of(value), hint)
+            yield Problem(f"`creator` is {found}, expected a Person or Organization", dataset.place(value), hint)
 
 
 def absolute_url(text: str) -> bool:
@@ -333,18 +318,11 @@ def misformed(view: View, form: str, expected: str, hint: str) -> Iterator[Probl
     for row in properties_of(view.shape, view.description.version):
         for literal in view.texts(row.name) if row.form == form else ():
             if not has_form(literal.value, form, row.kinds):
-                message = f"{view.title}: `{view.key(row.name)}` is `{clip(literal.value)}`, expected {expected}"
-                yield Problem(message, view.place_of(literal), hint)
+                message = f"`{view.key(row.name)}` is `{clip(literal.value)}`, expected {expected}"
+                yield view.problem(message, hint, literal)
 
 
-def url_of(value: Value) -> str | None:
-    """Return the identifier of a node, or the value of a string."""
-    if isinstance(value, Node):
-        return value.id
-    return value.value if isinstance(value.value, str) else None
-
-
-@RULES.rule("CRO216", "url-invalid", on=Dataset, spec=_REQUIRED, severity=Severity.WARNING)
+@RULES.rule("CRO216", "url-invalid", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def url_invalid(dataset: Dataset) -> Iterator[Problem]:
     """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space or controls.
 
@@ -356,15 +334,15 @@ def url_invalid(dataset: Dataset) -> Iterator[Problem]:
     for name in ("sc:url", "sc:sameAs", *(["sc:usageInfo"] if version != "1.0" else [])):
         for value in dataset.all(name):
             # `usageInfo` may be a node of the description.
-            text = url_of(value) if name != "sc:usageInfo" or isinstance(value, Literal) else None
+            text = value.iri if name != "sc:usageInfo" or isinstance(value, Literal) else None
             if text is not None and not absolute_url(text):
                 message = f"`{dataset.key(name)}` is `{clip(text)}`, expected a URL"
-                yield Problem(message, dataset.place_of(value), "write an absolute URL")
+                yield Problem(message, dataset.place(value), "write an absolute URL")
     for view in dataset.description.files.get(dataset, ()):
         yield from misformed(view, "address", "a URL", "write a URL, or a path relative to the description")
 
 
-@RULES.rule("CRO217", "date-invalid", on=Dataset, spec=_REQUIRED, grades={"minor": Severity.WARNING})
+@RULES.rule("CRO217", "date-invalid", on=Dataset, spec=_REQUIRED, grades=MILDER)
 def date_invalid(dataset: Dataset) -> Iterator[Problem]:
     """A date is not an ISO 8601 date. A warning for the time frame of collection, often prose or an object with two dates.
 
@@ -382,7 +360,7 @@ def date_invalid(dataset: Dataset) -> Iterator[Problem]:
                 hint = f"write `{span}`" if span else "write YYYY-MM-DD" + ("/YYYY-MM-DD" if is_span else "")
                 found = "an object" if isinstance(value, Node) else shown(value)
                 message = f"`{dataset.key(name)}` is {found}, expected {wanted}"
-                yield Problem(message, dataset.place_of(value), hint, minor=is_span)
+                yield Problem(message, dataset.place(value), hint, minor=is_span)
 
 
 def _span_in(value: Value) -> str:
@@ -413,7 +391,7 @@ def is_semantic_version(text: str) -> bool:
     return has_form(text, "version", ("Text",))
 
 
-@RULES.rule("CRO218", "version-semver", on=Dataset, severity=Severity.WARNING, spec="croissant-1.0#version")
+@RULES.rule("CRO218", "version-semver", on=Dataset, severity=WARNING, spec="croissant-1.0#version")
 def version_semver(dataset: Dataset) -> Iterator[Problem]:
     """The version is not MAJOR.MINOR.PATCH.
 
@@ -422,17 +400,13 @@ def version_semver(dataset: Dataset) -> Iterator[Problem]:
     Fix: write three numbers, such as `1.0.0`.
     """
     for value in dataset.all("sc:version"):
-        if isinstance(value, Literal) and isinstance(value.value, str | int | float):
-            text = str(value.value)
-            if not is_semantic_version(text):
-                yield Problem(
-                    f"`version` is `{clip(text)}`, expected MAJOR.MINOR.PATCH",
-                    dataset.place_of(value),
-                    "write three numbers, such as `1.0.0`",
-                )
+        text = str(value.value) if isinstance(value, Literal) and isinstance(value.value, str | int | float) else None
+        if text is not None and not is_semantic_version(text):
+            message = f"`version` is `{clip(text)}`, expected MAJOR.MINOR.PATCH"
+            yield Problem(message, dataset.place(value), "write three numbers, such as `1.0.0`")
 
 
-@RULES.rule("CRO219", "license-not-url", on=Dataset, severity=Severity.WARNING, spec=_REQUIRED)
+@RULES.rule("CRO219", "license-not-url", on=Dataset, severity=WARNING, spec=_REQUIRED)
 def license_not_url(dataset: Dataset) -> Iterator[Problem]:
     """A licence is neither a URL nor a CreativeWork.
 
@@ -444,10 +418,10 @@ def license_not_url(dataset: Dataset) -> Iterator[Problem]:
         for value in dataset.all(name):
             if isinstance(value, Node) and value.id is None and not (value.types or value.values or value.dropped):
                 message = f"`{dataset.key(name)}` is empty, expected a URL or a CreativeWork"
-                yield Problem(message, dataset.place_of(value), "write the URL of the licence")
+                yield Problem(message, dataset.place(value), "write the URL of the licence")
         for literal in dataset.texts(name):
             if not absolute_url(literal.value):
                 known = SPDX.get(literal.value.lower())
                 hint = f"write `https://spdx.org/licenses/{known}.html`" if known else "write the URL of the licence"
                 message = f"`{dataset.key(name)}` is `{clip(literal.value)}`, expected a URL or a CreativeWork"
-                yield Problem(message, dataset.place_of(literal), hint)
+                yield Problem(message, dataset.place(literal), hint)

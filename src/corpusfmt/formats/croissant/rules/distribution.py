@@ -12,20 +12,20 @@ from corpusfmt.formats.croissant.model.graph import (
     FileSet,
     Resource,
     Stranger,
-    View,
     rings,
 )
 from corpusfmt.formats.croissant.model.nodes import Literal, Node
 from corpusfmt.formats.croissant.model.values import escapes, is_absolute
 from corpusfmt.formats.croissant.model.wording import around, clip, shown
 from corpusfmt.formats.croissant.rules.dataset import misformed
-from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.model import Problem, Severity
+from corpusfmt.formats.croissant.ruleset import MILDER, RULES, WARNING
+from corpusfmt.model import Problem
 
 _FILE_OBJECT = "croissant-1.0#fileobject"
 #: The checksum of a git repository on the Hub: mlcroissant wants a value.
 NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _FILE_SET = "croissant-1.0#fileset"
+_CHECKSUMS = "croissant-1.0#checksums"
 
 
 def strange(stranger: Stranger, names: tuple[str, ...]) -> Iterator[Problem]:
@@ -35,8 +35,8 @@ def strange(stranger: Stranger, names: tuple[str, ...]) -> Iterator[Problem]:
         wanted = " or ".join(f"`{each}`" for each in stranger.expected)
         above = "" if isinstance(holder, Dataset) else f"{holder.title}: "
         types = stranger.value.types if isinstance(stranger.value, Node) else []
-        found = " and ".join(f"`{each}`" for each in types) or shown(stranger.value)
-        message = f"{above}`{holder.key(stranger.name)}` contains {found}, expected {wanted}"
+        kind = " and ".join(f"`{name}`" for name in types) or shown(stranger.value)
+        message = f"{above}`{holder.key(stranger.name)}` contains {kind}, expected {wanted}"
         yield Problem(message, stranger.at, f'write `"@type": "{stranger.expected[0]}"`')
 
 
@@ -51,10 +51,7 @@ def distribution_type(stranger: Stranger) -> Iterator[Problem]:
     yield from strange(stranger, ("sc:distribution",))
 
 
-@RULES.rule(
-    "CRO302", "contenturl-missing", on=FileObject, spec=_FILE_OBJECT,
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO302", "contenturl-missing", on=FileObject, spec=_FILE_OBJECT, grades=MILDER)
 def contenturl_missing(file: FileObject) -> Iterator[Problem]:
     """A FileObject has no contentUrl. A warning in profile standard inside a container, where mlcroissant accepts it.
 
@@ -65,7 +62,7 @@ def contenturl_missing(file: FileObject) -> Iterator[Problem]:
     for _ in file.missing("CRO302"):
         outside = file.lacks("cr:containedIn")
         hint = "add `contentUrl` or `containedIn`" if outside else "add the path inside the container"
-        yield Problem(f"{file.title}: `contentUrl` is missing", file.at, hint, minor=not outside)
+        yield file.problem("`contentUrl` is missing", hint, minor=not outside)
 
 
 def _is_listed(resource: Resource) -> bool:
@@ -73,7 +70,7 @@ def _is_listed(resource: Resource) -> bool:
     return isinstance(resource, FileSet) and bool(resource.manifests)
 
 
-@RULES.rule("CRO303", "contenturl-not-relative", on=FileObject, severity=Severity.WARNING, spec=_FILE_OBJECT)
+@RULES.rule("CRO303", "contenturl-not-relative", on=FileObject, severity=WARNING, spec=_FILE_OBJECT)
 def contenturl_not_relative(file: FileObject) -> Iterator[Problem]:
     """The contentUrl of a file in a container is a URL instead of a path.
 
@@ -84,17 +81,8 @@ def contenturl_not_relative(file: FileObject) -> Iterator[Problem]:
     if file.containers:
         for literal in file.texts("sc:contentUrl"):
             if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", literal.value):
-                message = f"{file.title}: `contentUrl` is `{clip(literal.value)}`, expected a path inside the container"
-                yield Problem(message, file.place_of(literal), "write the path of the file inside the container")
-
-
-def _escaping(view: View, name: str) -> Iterator[Problem]:
-    for literal in view.texts(name):
-        absolute = name == "sc:contentUrl" and is_absolute(literal.value)
-        if absolute or escapes(literal.value):
-            how = "is absolute" if absolute else "points outside its container"
-            message = f"{view.title}: `{view.key(name)}` `{literal.value}` {how}"
-            yield Problem(message, view.place_of(literal), "write a path relative to the container, without `..`")
+                message = f"`contentUrl` is `{clip(literal.value)}`, expected a path inside the container"
+                yield file.problem(message, "write the path of the file inside the container", literal)
 
 
 @RULES.rule("CRO304", "path-escapes-container", on=Resource, spec=_FILE_OBJECT)
@@ -105,12 +93,16 @@ def path_escapes_container(resource: Resource) -> Iterator[Problem]:
     Example: `"contentUrl": "../../etc/passwd"` inside an archive.
     Fix: write a path relative to the container, without `..`.
     """
+    names: tuple[str, ...] = ("cr:includes", "cr:excludes")
     if isinstance(resource, FileObject):
-        if resource.containers:
-            yield from _escaping(resource, "sc:contentUrl")
-    else:
-        yield from _escaping(resource, "cr:includes")
-        yield from _escaping(resource, "cr:excludes")
+        names = ("sc:contentUrl",) if resource.containers else ()
+    for name in names:
+        for literal in resource.texts(name):
+            absolute = name == "sc:contentUrl" and is_absolute(literal.value)
+            if absolute or escapes(literal.value):
+                how = "is absolute" if absolute else "points outside its container"
+                message = f"`{resource.key(name)}` `{literal.value}` {how}"
+                yield resource.problem(message, "write a path relative to the container, without `..`", literal)
 
 
 @RULES.rule("CRO305", "encodingformat-missing", on=Resource, spec=_FILE_OBJECT)
@@ -122,11 +114,11 @@ def encodingformat_missing(resource: Resource) -> Iterator[Problem]:
     Fix: add the MIME type of the file, or of the files in the set.
     """
     if resource.lacks("sc:encodingFormat") and not _is_listed(resource):
-        message = f"{resource.title}: `encodingFormat` is missing"
-        yield Problem(message, resource.at, "add the MIME type", minor=isinstance(resource, FileSet))
+        minor = isinstance(resource, FileSet)
+        yield resource.problem("`encodingFormat` is missing", "add the MIME type", minor=minor)
 
 
-@RULES.rule("CRO306", "encodingformat-mime", on=Resource, severity=Severity.WARNING, spec=_FILE_OBJECT)
+@RULES.rule("CRO306", "encodingformat-mime", on=Resource, severity=WARNING, spec=_FILE_OBJECT)
 def encodingformat_mime(resource: Resource) -> Iterator[Problem]:
     """The encodingFormat is not a MIME type. `git+https`, which hosted repositories use, is accepted.
 
@@ -155,7 +147,7 @@ def file_of_page(url: str) -> str:
     return ""
 
 
-@RULES.rule("CRO316", "contenturl-page", on=FileObject, severity=Severity.WARNING, spec=_FILE_OBJECT)
+@RULES.rule("CRO316", "contenturl-page", on=FileObject, severity=WARNING, spec=_FILE_OBJECT)
 def contenturl_page(file: FileObject) -> Iterator[Problem]:
     """The contentUrl is the address of a web page about the file.
 
@@ -165,13 +157,10 @@ def contenturl_page(file: FileObject) -> Iterator[Problem]:
     """
     for literal in file.texts("sc:contentUrl") if "text/html" not in file.formats else ():
         if right := file_of_page(literal.value):
-            message = f"{file.title}: `contentUrl` is a web page: `{clip(literal.value)}`"
-            yield Problem(message, file.place_of(literal), f"write `{right}`")
+            yield file.problem(f"`contentUrl` is a web page: `{clip(literal.value)}`", f"write `{right}`", literal)
 
 
-@RULES.rule(
-    "CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"1.1/minor": Severity.WARNING}
-)
+@RULES.rule("CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"1.1/minor": WARNING})
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
     """A FileObject outside a container has no checksum, and the data set is not live. A warning for a manifest.
 
@@ -185,10 +174,10 @@ def sha256_missing(file: FileObject) -> Iterator[Problem]:
     given = not file.lacks("sc:sha256") or not file.lacks("cr:md5")
     if not given and not live and not file.containers:
         hint = "add the SHA-256 of the file, 64 hexadecimal digits"
-        yield Problem(f"{file.title}: `sha256` is missing", file.at, hint, minor=file in file.description.manifests)
+        yield file.problem("`sha256` is missing", hint, minor=file in file.description.manifests)
 
 
-@RULES.rule("CRO308", "sha256-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
+@RULES.rule("CRO308", "sha256-format", on=FileObject, spec=_FILE_OBJECT, severity=WARNING)
 def sha256_format(file: FileObject) -> Iterator[Problem]:
     """The sha256 is not 64 hexadecimal digits. A git repository has none: what the Hub writes there is accepted.
 
@@ -200,7 +189,7 @@ def sha256_format(file: FileObject) -> Iterator[Problem]:
         yield from misformed(file, "sha256", "64 hexadecimal digits", "write the output of `sha256sum`")
 
 
-@RULES.rule("CRO315", "md5-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
+@RULES.rule("CRO315", "md5-format", on=FileObject, spec=_FILE_OBJECT, severity=WARNING)
 def md5_format(file: FileObject) -> Iterator[Problem]:
     """The md5 is not 32 hexadecimal digits.
 
@@ -211,7 +200,7 @@ def md5_format(file: FileObject) -> Iterator[Problem]:
     yield from misformed(file, "md5", "32 hexadecimal digits", "write the output of `md5sum`")
 
 
-@RULES.rule("CRO309", "contentsize-format", on=FileObject, spec=_FILE_OBJECT, severity=Severity.WARNING)
+@RULES.rule("CRO309", "contentsize-format", on=FileObject, spec=_FILE_OBJECT, severity=WARNING)
 def contentsize_format(file: FileObject) -> Iterator[Problem]:
     """The contentSize is not a number with an optional unit.
 
@@ -222,7 +211,7 @@ def contentsize_format(file: FileObject) -> Iterator[Problem]:
     yield from misformed(file, "size", "a size such as `117743 B`", "write the size in bytes")
 
 
-@RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET, grades={"1.1": Severity.WARNING})
+@RULES.rule("CRO310", "includes-missing", on=FileSet, spec=_FILE_SET, grades={"1.1": WARNING})
 def includes_missing(file_set: FileSet) -> Iterator[Problem]:
     """A FileSet has no `includes` pattern. A warning in version 1.1, where a set "may" specify patterns.
 
@@ -231,7 +220,7 @@ def includes_missing(file_set: FileSet) -> Iterator[Problem]:
     Fix: add `includes`, such as `"*.jpg"`.
     """
     if file_set.lacks("cr:includes") and not _is_listed(file_set):
-        yield Problem(f"{file_set.title}: `includes` is missing", file_set.at, "add a pattern such as `*.jpg`")
+        yield file_set.problem("`includes` is missing", "add a pattern such as `*.jpg`")
 
 
 _A_LIST = "is a list inside a string"
@@ -262,7 +251,7 @@ def _globs(file_set: FileSet) -> Iterator[tuple[str, Literal]]:
             yield file_set.key(name), literal
 
 
-@RULES.rule("CRO311", "glob-invalid", on=FileSet, spec=_FILE_SET, grades={"minor": Severity.WARNING})
+@RULES.rule("CRO311", "glob-invalid", on=FileSet, spec=_FILE_SET, grades=MILDER)
 def glob_invalid(file_set: FileSet) -> Iterator[Problem]:
     """A glob pattern is empty or malformed. A malformed pattern is a warning.
 
@@ -271,14 +260,13 @@ def glob_invalid(file_set: FileSet) -> Iterator[Problem]:
     Fix: close the bracket; write `**` as a whole path segment, and several patterns as a list of strings.
     """
     for key, literal in _globs(file_set):
-        fault = glob_fault(literal.value)
-        if fault is not None:
-            message = f"{file_set.title}: `{key}` `{clip(literal.value)}` {fault}"
+        if fault := glob_fault(literal.value):
+            message = f"`{key}` `{clip(literal.value)}` {fault}"
             hint = "write a list of strings" if fault is _A_LIST else "correct the pattern"
-            yield Problem(message, file_set.place_of(literal), hint, minor=bool(literal.value.strip()))
+            yield file_set.problem(message, hint, literal, minor=bool(literal.value.strip()))
 
 
-@RULES.rule("CRO312", "glob-absolute", on=FileSet, severity=Severity.WARNING, spec=_FILE_SET)
+@RULES.rule("CRO312", "glob-absolute", on=FileSet, severity=WARNING, spec=_FILE_SET)
 def glob_absolute(file_set: FileSet) -> Iterator[Problem]:
     """A glob pattern starts at the root of the file system.
 
@@ -288,21 +276,14 @@ def glob_absolute(file_set: FileSet) -> Iterator[Problem]:
     """
     for key, literal in _globs(file_set):
         if is_absolute(literal.value):
-            message = f"{file_set.title}: `{key}` `{clip(literal.value)}` is absolute"
-            yield Problem(message, file_set.place_of(literal), "remove the leading slash")
+            yield file_set.problem(f"`{key}` `{clip(literal.value)}` is absolute", "remove the leading slash", literal)
 
 
 # The encodingFormat of an archive or a repository.
 _CONTAINER = re.compile(r"[/-]zip|tar|tgz|7z|rar|git\+")
 
 
-@RULES.rule(
-    "CRO313",
-    "containedin-missing",
-    on=Description,
-    severity=Severity.WARNING,
-    spec=_FILE_SET,
-)
+@RULES.rule("CRO313", "containedin-missing", on=Description, severity=WARNING, spec=_FILE_SET)
 def containedin_missing(description: Description) -> Iterator[Problem]:
     """A FileSet has no `containedIn`, in a description with an archive or a repository.
 
@@ -316,7 +297,7 @@ def containedin_missing(description: Description) -> Iterator[Problem]:
     for file_set in resources:
         if isinstance(file_set, FileSet) and file_set.lacks("cr:containedIn"):
             hint = "name the archive or repository in `containedIn`"
-            yield Problem(f"{file_set.title}: `containedIn` is missing", file_set.at, hint)
+            yield file_set.problem("`containedIn` is missing", hint)
 
 
 @RULES.rule("CRO314", "containedin-cycle", on=Description, spec=_FILE_OBJECT)
@@ -335,5 +316,5 @@ def containedin_cycle(description: Description) -> Iterator[Problem]:
         yield from (each for each in containers if isinstance(each, Resource))
 
     for ring in rings(resources, above):
-        message = f"{ring[0].title}: contained in itself ({around(ring)})"
-        yield Problem(message, ring[0].place("cr:containedIn"), "remove `containedIn` from the outermost file")
+        hint = "remove `containedIn` from the outermost file"
+        yield ring[0].problem(f"contained in itself ({around(ring)})", hint, "cr:containedIn")

@@ -17,6 +17,7 @@ from corpusfmt.formats.croissant.model.graph import (
     Reference,
     Resource,
     View,
+    problem_of_all,
 )
 from corpusfmt.formats.croissant.model.nodes import (
     LATER_NAMESPACES,
@@ -32,9 +33,13 @@ from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAI
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
-from corpusfmt.formats.croissant.model.wording import article, clip, first_and_more
-from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.model import Location, Problem, Severity
+from corpusfmt.formats.croissant.model.wording import article, clip
+from corpusfmt.formats.croissant.ruleset import MILDER, RULES, WARNING
+from corpusfmt.model import Problem, Severity
+
+_NAMESPACES = "croissant-1.0#namespaces"
+_APPENDIX = "croissant-1.0#appendix-1-json-ld-context"
+_IDS = "croissant-1.0#id-and-reference-mechanism"
 
 
 class Part(Struct):
@@ -43,10 +48,6 @@ class Part(Struct):
     """
 
     view: View
-
-    @property
-    def at(self) -> Location:
-        return self.view.at
 
 
 JSON_SYNTAX = RULES.finding(
@@ -110,7 +111,7 @@ JSON_DUPLICATE_KEY = RULES.finding(
     Example: `{"name": "a", "name": "b"}`.
     Fix: keep one value, or make it a list.
     """,
-    severity=Severity.WARNING,
+    severity=WARNING,
     spec="RFC 8259, section 4",
 )
 
@@ -141,7 +142,7 @@ HTML_NO_JSONLD = RULES.finding(
 )
 
 
-@RULES.rule("CRO107", "multiple-datasets", on=Description, severity=Severity.WARNING)
+@RULES.rule("CRO107", "multiple-datasets", on=Description, severity=WARNING)
 def multiple_datasets(description: Description) -> Iterator[Problem]:
     """The document describes several data sets; each is checked.
 
@@ -154,9 +155,7 @@ def multiple_datasets(description: Description) -> Iterator[Problem]:
         yield Problem(message, description.datasets[1].at, "write one document for each data set")
 
 
-@RULES.rule(
-    "CRO111", "context-missing", on=Description, spec="croissant-1.0#required", grades={"minor": Severity.WARNING}
-)
+@RULES.rule("CRO111", "context-missing", on=Description, spec="croissant-1.0#required", grades=MILDER)
 def context_missing(description: Description) -> Iterator[Problem]:
     """The document has no `@context`. A warning if every name is an absolute or prefixed IRI.
 
@@ -195,9 +194,7 @@ CONTEXT_REMOTE = RULES.finding(
 )
 
 
-@RULES.rule(
-    "CRO114", "namespace-wrong", on=Description, spec="croissant-1.0#namespaces", grades={"minor": Severity.INFO}
-)
+@RULES.rule("CRO114", "namespace-wrong", on=Description, spec=_NAMESPACES, grades={"minor": Severity.INFO})
 def namespace_wrong(description: Description) -> Iterator[Problem]:
     """A vocabulary has the wrong namespace IRI, or a usual prefix stands for another vocabulary. Mixing http and https
     schema.org is reported as info.
@@ -216,12 +213,10 @@ def namespace_wrong(description: Description) -> Iterator[Problem]:
     }
     for namespace, pointer in used.items():
         if namespace in MISTAKEN_NAMESPACES:
-            place = declared_at(description, namespace) or pointer
-            wrong[place] = namespace, MISTAKEN_NAMESPACES[namespace]
+            wrong[declared_at(description, namespace) or pointer] = namespace, MISTAKEN_NAMESPACES[namespace]
     for pointer, (iri, prefix) in wrong.items():
-        right = NAMESPACES[prefix]
-        at = description.places.of(pointer)
-        yield Problem(f"the namespace is `{clip(iri)}`, expected `{right}`", at, f"write `{right}`")
+        message = f"the namespace is `{clip(iri)}`, expected `{NAMESPACES[prefix]}`"
+        yield Problem(message, description.places.of(pointer), f"write `{NAMESPACES[prefix]}`")
     if {"http://schema.org/", "https://schema.org/"} <= used.keys():
         at = description.places.of(used["http://schema.org/"])
         message = "the document uses both `http://schema.org/` and `https://schema.org/`"
@@ -230,15 +225,12 @@ def namespace_wrong(description: Description) -> Iterator[Problem]:
 
 def declared_at(description: Description, namespace: str) -> str | None:
     """Return the pointer to the context's term for a namespace."""
-    for context in description.expansion.contexts:
-        if isinstance(context.value, dict):
-            for name, value in context.value.items():
-                if value == namespace:
-                    return f"{context.pointer}/{name}"
-    return None
+    contexts = [context for context in description.expansion.contexts if isinstance(context.value, dict)]
+    terms = ((f"{each.pointer}/{name}", value) for each in contexts for name, value in each.value.items())
+    return next((pointer for pointer, value in terms if value == namespace), None)
 
 
-@RULES.rule("CRO115", "prefix-undeclared", on=Description, severity=Severity.WARNING, spec="croissant-1.0#namespaces")
+@RULES.rule("CRO115", "prefix-undeclared", on=Description, severity=WARNING, spec=_NAMESPACES)
 def prefix_undeclared(description: Description) -> Iterator[Problem]:
     """No context declares the prefix of a compact IRI. It is read as the specification's prefix of the same name.
 
@@ -258,7 +250,7 @@ def prefix_undeclared(description: Description) -> Iterator[Problem]:
         yield Problem(f"prefix `{prefix}` is not declared", at, hint, count=len(pointers))
 
 
-@RULES.rule("CRO116", "property-unmapped", on=Part, spec="croissant-1.0#appendix-1-json-ld-context")
+@RULES.rule("CRO116", "property-unmapped", on=Part, spec=_APPENDIX)
 def property_unmapped(part: Part) -> Iterator[Problem]:
     """The context drops a property: it has neither a term for it nor `@vocab`.
 
@@ -271,13 +263,13 @@ def property_unmapped(part: Part) -> Iterator[Problem]:
         hint = "add the term or `@vocab` to the context"
         if name.startswith("@"):
             hint = f"did you mean `@id`? JSON-LD reserves names of the form `{name}`"
-        yield Problem(f"{view.title}: the context drops `{name}`", view.description.places.of(pointer), hint)
+        yield view.problem(f"the context drops `{name}`", hint, pointer)
 
 
 _CROISSANT = [local_name(name) for name in CROISSANT_PROPERTIES]
 
 
-@RULES.rule("CRO117", "unknown-property", on=Part, severity=Severity.WARNING, spec="croissant-1.0#recordset")
+@RULES.rule("CRO117", "unknown-property", on=Part, severity=WARNING, spec="croissant-1.0#recordset")
 def unknown_property(part: Part) -> Iterator[Problem]:
     """A property is not defined by its vocabulary: schema.org, Croissant, RAI or GeoCroissant. Others are not checked.
 
@@ -300,7 +292,7 @@ def unknown_property(part: Part) -> Iterator[Problem]:
         if not known:
             likely = _likely(view, prefix, local)
             hint = f"did you mean `{likely}`?" if likely else "correct the name, or use a vocabulary that has it"
-            yield Problem(f"{view.title}: {owner} has no property `{view.key(name)}`", view.place(name), hint)
+            yield view.problem(f"{owner} has no property `{view.key(name)}`", hint, name)
 
 
 def _likely(view: View, prefix: str, local: str) -> str:
@@ -321,10 +313,7 @@ def several_lost(description: Description) -> bool:
     return len(description.lost_terms) > 1
 
 
-@RULES.rule(
-    "CRO119", "term-unmapped", on=Description, spec="croissant-1.0#appendix-1-json-ld-context",
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO119", "term-unmapped", on=Description, spec=_APPENDIX, grades=MILDER)
 def term_unmapped(description: Description) -> Iterator[Problem]:
     """The context does not map Croissant terms that the description uses. A warning if the data can be found without them.
 
@@ -336,26 +325,24 @@ def term_unmapped(description: Description) -> Iterator[Problem]:
     lost = description.lost_terms
     if not lost or (len(lost) == 1 and not _HAVE_OWN_RULES.isdisjoint(lost)):
         return
-    count, minor = 1, _HAVE_OWN_RULES.isdisjoint(lost)
+    minor = _HAVE_OWN_RULES.isdisjoint(lost)
     if len(lost) == 1:
         ((term, views),) = lost.items()
-        count = len(views)
-        message = f"{views[0].title}: the context does not map `{term}`, which becomes `sc:{term}`"
-        at, hint = views[0].place(f"sc:{term}"), f'add `"{term}": "cr:{term}"` to the context'
-    else:
-        shown = "`, `".join(list(lost)[:_TERMS_SHOWN])
-        more = f" and {len(lost) - _TERMS_SHOWN} more" if len(lost) > _TERMS_SHOWN else ""
-        message = f"the context does not map {len(lost)} Croissant terms: `{shown}`{more}"
-        contexts = description.expansion.contexts
-        at = description.places.of(contexts[0].pointer if contexts else "")
-        hint = "use the context of Appendix 1 of the specification, or add the terms"
-    yield Problem(message, at, hint, count, minor)
+        message = f"the context does not map `{term}`, which becomes `sc:{term}`"
+        hint = f'add `"{term}": "cr:{term}"` to the context'
+        yield views[0].problem(message, hint, f"sc:{term}", count=len(views), minor=minor)
+        return
+    more = f" and {len(lost) - _TERMS_SHOWN} more" if len(lost) > _TERMS_SHOWN else ""
+    message = f"the context does not map {len(lost)} Croissant terms: `{'`, `'.join(list(lost)[:_TERMS_SHOWN])}`{more}"
+    at = description.places.of(next((context.pointer for context in description.expansion.contexts), ""))
+    hint = "use the context of Appendix 1 of the specification, or add the terms"
+    yield Problem(message, at, hint, minor=minor)
 
 
 _TERMS_SHOWN = 8
 
 
-@RULES.rule("CRO120", "term-of-later-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1")
+@RULES.rule("CRO120", "term-of-later-version", on=Description, severity=WARNING, spec="croissant-1.1")
 def term_of_later_version(description: Description) -> Iterator[Problem]:
     """A description of version 1.0 uses a term of version 1.1.
 
@@ -365,24 +352,17 @@ def term_of_later_version(description: Description) -> Iterator[Problem]:
     """
     if not any(dataset.all("dct:conformsTo") for dataset in description.datasets):
         return  # CRO203 says that it claims nothing
+    hint = f"set `conformsTo` to `{VERSION_IRI}1.1`, or "
     for term, views in description.later_terms.items():
-        name = f"cr:{term}" if f"cr:{term}" in views[0].node.values else f"sc:{term}"
-        message = f"{views[0].title}: `{term}` is a term of Croissant 1.1, the document claims {description.version}"
-        hint = f"set `conformsTo` to `{VERSION_IRI}1.1`, or remove `{term}`"
-        yield Problem(message, views[0].place(name), hint, count=len(views))
+        message = f"`{term}` is a term of Croissant 1.1, the document claims {description.version}"
+        yield views[0].problem(message, f"{hint}remove `{term}`", f"cr:{term}", count=len(views))
     listed = [view for view in description.views.values() if isinstance(view, Resource) and view.manifests]
     if listed and description.version == "1.0":
-        message = (
-            f"{first_and_more(listed)}: a DataSource in `containedIn` is new in Croissant 1.1, the document claims 1.0"
-        )
-        hint = f"set `conformsTo` to `{VERSION_IRI}1.1`, or name a file or file set"
-        yield Problem(message, listed[0].place("cr:containedIn"), hint, count=len(listed))
+        message = "a DataSource in `containedIn` is new in Croissant 1.1, the document claims 1.0"
+        yield problem_of_all(listed, message, f"{hint}name a file or file set", "cr:containedIn")
 
 
-_NESTED = "cr:RecordSet"
-
-
-@RULES.rule("CRO126", "term-of-earlier-version", on=Description, severity=Severity.WARNING, spec="croissant-1.1")
+@RULES.rule("CRO126", "term-of-earlier-version", on=Description, severity=WARNING, spec="croissant-1.1")
 def term_of_earlier_version(description: Description) -> Iterator[Problem]:
     """A description of version 1.1 uses a term that 1.1 removed.
 
@@ -390,16 +370,14 @@ def term_of_earlier_version(description: Description) -> Iterator[Problem]:
     Example: `"repeated": true`, a transform with `delimiter`, a field of type `cr:RecordSet` with nested records.
     Fix: use the terms of 1.1 instead: `isArray`, `separator`, `jsonPath`, `subField`.
     """
-    for term, having in description.removed_terms.items():
-        name = f"cr:{term}" if f"cr:{term}" in having[0].node.values else f"sc:{term}"
-        message = f"{first_and_more(having)}: Croissant 1.1 has no `{term}`"
-        yield Problem(message, having[0].place(name), f"write {REMOVED_TERMS[f'cr:{term}']}", count=len(having))
-    views = description.views.values() if description.version == "1.1" else ()
-    fields = [view for view in views if isinstance(view, Field) and _NESTED in view.data_types]
-    if fields:
-        message = f"{first_and_more(fields)}: Croissant 1.1 has no nested record sets (`dataType` `cr:RecordSet`)"
+    for term, views in description.removed_terms.items():
+        hint = f"write {REMOVED_TERMS[f'cr:{term}']}"
+        yield problem_of_all(views, f"Croissant 1.1 has no `{term}`", hint, f"cr:{term}")
+    parts = description.views.values() if description.version == "1.1" else ()
+    if nested := [view for view in parts if isinstance(view, Field) and "cr:RecordSet" in view.data_types]:
+        message = "Croissant 1.1 has no nested record sets (`dataType` `cr:RecordSet`)"
         hint = "write a field with `subField`, and `isArray` for several"
-        yield Problem(message, fields[0].place("cr:dataType"), hint, count=len(fields))
+        yield problem_of_all(nested, message, hint, "cr:dataType")
 
 
 #: Properties of schema.org that the tables allow only on files.
@@ -411,7 +389,7 @@ def _files(view: View) -> tuple[str, ...]:
     return ("cr:FileObject", "cr:FileSet") if view.description.version == "1.1" else ("cr:FileObject",)
 
 
-@RULES.rule("CRO118", "property-wrong-class", on=Part, severity=Severity.WARNING, spec="croissant-1.0#fileset")
+@RULES.rule("CRO118", "property-wrong-class", on=Part, severity=WARNING, spec="croissant-1.0#fileset")
 def property_wrong_class(part: Part) -> Iterator[Problem]:
     """A known property is on a class that does not have it.
 
@@ -427,8 +405,8 @@ def property_wrong_class(part: Part) -> Iterator[Problem]:
         elif name in OF_FILES and view.shape.name.startswith("cr:") and view.shape.name not in _files(view):
             home = "FileObject"
         if home:
-            message = f"{view.title}: `{view.key(name)}` is not a property of {article(local_name(view.shape.name))}"
-            yield Problem(message, view.place(name), f"move it to {article(home)}")
+            message = f"`{view.key(name)}` is not a property of {article(local_name(view.shape.name))}"
+            yield view.problem(message, f"move it to {article(home)}", name)
 
 
 ID_NOT_STRING = RULES.finding(
@@ -444,7 +422,7 @@ ID_NOT_STRING = RULES.finding(
 )
 
 
-@RULES.rule("CRO122", "id-not-iri", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule("CRO122", "id-not-iri", on=Description, spec=_IDS)
 def id_not_iri(description: Description) -> Iterator[Problem]:
     """An `@id` is not an IRI reference. Fields that inherit the fault from their record set's `@id` count with it.
 
@@ -465,19 +443,16 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
             group = groups[id(view)] = [] if group is None else group
             group.append(view)
     for group in {id(group): group for group in groups.values()}.values():
-        view = group[0]
-        at = description.places.of(f"{view.node.pointer}/@id")
-        message = f"{view.title}: `{view.node.written_id}` is not an IRI"
-        yield Problem(message, at, "remove spaces, quotes, braces and angle brackets", count=len(group))
+        node = group[0].node
+        hint = "remove spaces, quotes, braces and angle brackets"
+        yield group[0].problem(f"`{node.written_id}` is not an IRI", hint, f"{node.pointer}/@id", count=len(group))
 
 
 #: The classes whose nodes others name.
-REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
+REFERABLE = frozenset({"cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field"})
 
 
-@RULES.rule(
-    "CRO123", "id-missing", on=Element, severity=Severity.WARNING, spec="croissant-1.0#id-and-reference-mechanism"
-)
+@RULES.rule("CRO123", "id-missing", on=Element, severity=WARNING, spec=_IDS)
 def id_missing(element: Element) -> Iterator[Problem]:
     """A FileObject, FileSet, RecordSet or Field has no `@id`.
 
@@ -487,10 +462,10 @@ def id_missing(element: Element) -> Iterator[Problem]:
     """
     is_shorthand = isinstance(element, Field) and element.is_parent_field
     if element.id is None and not is_shorthand:
-        yield Problem(f"{element.title}: `@id` is missing", element.at, "add an `@id`")
+        yield element.problem("`@id` is missing", "add an `@id`")
 
 
-@RULES.rule("CRO124", "duplicate-id", on=Description, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule("CRO124", "duplicate-id", on=Description, spec=_IDS)
 def duplicate_id(description: Description) -> Iterator[Problem]:
     """Two nodes define the same `@id`.
 
@@ -500,27 +475,16 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
     """
     for name, nodes in description.definitions.items():
         views = [description.views[id(node)] for node in nodes if id(node) in description.views]
-        others = [node for node in nodes if id(node) not in description.views and _is_croissant(node)]
+        others = [node for node in nodes if id(node) not in description.views and not REFERABLE.isdisjoint(node.types)]
         if len(views) + len(others) > 1 and views:
             second = views[1].node if len(views) > 1 else others[0]
             first = description.places.of(views[0].node.pointer).line
             at = description.places.of(f"{second.pointer}/@id")
-            count = len(views) + len(others) - 1
             message = f"`{name}` is defined again, first defined on line {first}"
-            yield Problem(message, at, "rename one of them", count=count)
+            yield Problem(message, at, "rename one of them", len(views) + len(others) - 1)
 
 
-def _is_croissant(node: Node) -> bool:
-    return any(kind in REFERABLE for kind in node.types)
-
-
-@RULES.rule(
-    "CRO125",
-    "field-id-prefix",
-    on=RecordSet,
-    severity=Severity.WARNING,
-    spec="croissant-1.0#id-and-reference-mechanism",
-)
+@RULES.rule("CRO125", "field-id-prefix", on=RecordSet, severity=WARNING, spec=_IDS)
 def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
     """A field's `@id` does not start with its record set's `@id` and a slash.
 
@@ -528,26 +492,23 @@ def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
     Example: field `hash` of record set `images`; the recommended form is `images/hash`.
     Fix: prefix the field's `@id` with the record set's `@id` and a slash.
     """
-    if record_set.id is None:
-        return
-    fields = chain(record_set.every_field, record_set.every_annotation)
-    stray = [each for each in fields if each.id is not None and not _is_below(each)]
-    if stray:
-        message = f"{first_and_more(stray)}: `@id` does not start with `{record_set.node.written_id}/`"
-        at = record_set.description.places.of(f"{stray[0].node.pointer}/@id")
-        yield Problem(message, at, f"write `{record_set.node.written_id}/…`", count=len(stray))
+    fields = chain(record_set.every_field, record_set.every_annotation) if record_set.id is not None else ()
+    if stray := [field for field in fields if field.id is not None and not _is_below(field)]:
+        message = f"`@id` does not start with `{record_set.node.written_id}/`"
+        hint = f"write `{record_set.node.written_id}/…`"
+        yield problem_of_all(stray, message, hint, f"{stray[0].node.pointer}/@id")
 
 
-def _is_below(each: Field) -> bool:
-    above = each.parent
+def _is_below(field: Field) -> bool:
+    above = field.parent
     while above is not None and above.id is not None:
-        if (each.id or "").startswith(f"{above.id}/"):
+        if (field.id or "").startswith(f"{above.id}/"):
             return True
         above = above.parent
     return False
 
 
-@RULES.rule("CRO131", "reference-dangling", on=Reference, spec="croissant-1.0#id-and-reference-mechanism")
+@RULES.rule("CRO131", "reference-dangling", on=Reference, spec=_IDS)
 def reference_dangling(reference: Reference) -> Iterator[Problem]:
     """A reference names a node that the document does not define.
 
@@ -555,22 +516,18 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
     Example: `"containedIn": {"@id": "archive"}`, and no file has this `@id`.
     Fix: correct the identifier, or add the node.
     """
-    holder, target = reference.holder, reference.target_id
-    if target is None or reference.value is None or holder.description.resolve(reference.value) is not None:
+    holder, target = reference.holder, reference.value.iri
+    if target is None or holder.description.resolve(reference.value) is not None:
         return
-    written = target
-    if isinstance(reference.value, Node) and isinstance(reference.value.written_id, str):
-        written = reference.value.written_id
+    written = getattr(reference.value, "written_id", None)
+    written = written if isinstance(written, str) else target
     likely = holder.description.near_misses.of(target, holder.description.definitions)
     hint = f"did you mean `{likely}`?" if likely else "correct the identifier, or add the node"
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
-    yield Problem(f"{holder.title}: {what}, but no node has this `@id`", reference.at, hint, reference.count)
+    yield holder.problem(f"{what}, but no node has this `@id`", hint, reference.value, count=reference.count)
 
 
-@RULES.rule(
-    "CRO132", "reference-type", on=Reference, spec="croissant-1.0#fileobject",
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO132", "reference-type", on=Reference, spec="croissant-1.0#fileobject", grades=MILDER)
 def reference_type(reference: Reference) -> Iterator[Problem]:
     """A reference names a node of the wrong class. A warning if a file and a file set are confused.
 
@@ -582,21 +539,18 @@ def reference_type(reference: Reference) -> Iterator[Problem]:
     node = holder.description.resolve(reference.value)
     if node is None or (isinstance(reference.value, Node) and not reference.value.is_reference):
         return
-    strange = any(stranger.value is node for stranger in holder.description.strangers)
-    if strange or set(reference.allowed).intersection(node.types):
+    is_strange = any(stranger.value is node for stranger in holder.description.strangers)
+    if is_strange or set(reference.allowed).intersection(node.types):
         return
     wanted = " or ".join(local_name(kind) for kind in reference.allowed)
-    files = {"cr:FileObject", "cr:FileSet"}
-    minor = bool(files.intersection(node.types)) and reference.name in ("cr:fileObject", "cr:fileSet", "cr:field")
-    key = holder.key(reference.name)
-    found = article(" and ".join(local_name(kind) for kind in node.types) or "node without a type")
-    message = f"{holder.title}: `{key}` names `{node.written_id}`, {found}, expected a {wanted}"
-    yield Problem(message, reference.at, f"name a {wanted}", reference.count, minor)
+    is_file = not {"cr:FileObject", "cr:FileSet"}.isdisjoint(node.types)
+    minor = is_file and reference.name in ("cr:fileObject", "cr:fileSet", "cr:field")
+    kind = article(" and ".join(map(local_name, node.types)) or "node without a type")
+    message = f"`{holder.key(reference.name)}` names `{node.written_id}`, {kind}, expected a {wanted}"
+    yield holder.problem(message, f"name a {wanted}", reference.value, count=reference.count, minor=minor)
 
 
-@RULES.rule(
-    "CRO133", "reference-malformed", on=Reference, spec="croissant-1.0#field", grades={"minor": Severity.WARNING}
-)
+@RULES.rule("CRO133", "reference-malformed", on=Reference, spec="croissant-1.0#field", grades=MILDER)
 def reference_malformed(reference: Reference) -> Iterator[Problem]:
     """A reference is neither an object with `@id` nor a data source. A warning for a string in `containedIn`.
 
@@ -604,28 +558,19 @@ def reference_malformed(reference: Reference) -> Iterator[Problem]:
     Example: `"fileObject": "data.csv"`, `"references": {"@idfield": "a/b"}`, `"source": {}`.
     Fix: write `{"@id": "…"}` with the identifier of the node.
     """
-    holder, value = reference.holder, reference.value
-    texts_allowed = ("cr:source", "cr:examples")
+    holder, value, name = reference.holder, reference.value, reference.name
+    key = holder.key(name)
+    hint = 'write `{"@id": "…"}` with the identifier of the node'
     if isinstance(value, Literal):
-        if isinstance(value.value, str) and reference.name in texts_allowed:
-            return
-        message = f"{holder.title}: `{holder.key(reference.name)}` is `{clip(value.value)}`, expected a reference"
-        hint = f'write `{{"@id": "{clip(value.value)}"}}`'
-        # The table of FileObject says Text, all examples have a reference.
-        minor = isinstance(value.value, str) and reference.name == "cr:containedIn"
-        yield Problem(message, reference.at, hint, minor=minor)
-    elif value.id is None and not value.dropped:
-        key = holder.key(reference.name)
-        if reference.name in ("cr:source", "cr:references") or "cr:DataSource" in value.types:
-            yield Problem(f"{holder.title}: `{key}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
-        else:
-            hint = 'write `{"@id": "…"}` with the identifier of the node'
-            yield Problem(f"{holder.title}: `{key}` has no `@id`", reference.at, hint)
-    elif not value.is_reference and (
-        reference.name in ("cr:source", "cr:references") or "cr:DataSource" in value.types
-    ):
-        yield Problem(f"{holder.title}: `{holder.key(reference.name)}` {_NAMES_NOTHING}", reference.at, _NAME_ONE)
-
-
-_NAMES_NOTHING = "names no file, record set or field"
-_NAME_ONE = "add `fileObject`, `fileSet`, `recordSet` or `field`"
+        is_text = isinstance(value.value, str)
+        if not is_text or name not in ("cr:source", "cr:examples"):
+            # The table of FileObject says Text, all examples have a reference.
+            minor = is_text and name == "cr:containedIn"
+            message = f"`{key}` is `{clip(value.value)}`, expected a reference"
+            yield holder.problem(message, f'write `{{"@id": "{clip(value.value)}"}}`', value, minor=minor)
+    elif not value.is_reference:
+        if name in ("cr:source", "cr:references") or "cr:DataSource" in value.types:
+            hint = "add `fileObject`, `fileSet`, `recordSet` or `field`"
+            yield holder.problem(f"`{key}` names no file, record set or field", hint, value)
+        elif value.id is None and not value.dropped:
+            yield holder.problem(f"`{key}` has no `@id`", hint, value)

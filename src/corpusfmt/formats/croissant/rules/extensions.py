@@ -8,17 +8,19 @@ from collections.abc import Iterator
 from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.graph import Dataset, Description, Term
 from corpusfmt.formats.croissant.model.nodes import Node, local_name
-from corpusfmt.formats.croissant.model.version import conforms_to
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of
-from corpusfmt.formats.croissant.rules.dataset import date_fault, url_of
-from corpusfmt.formats.croissant.ruleset import RULES
+from corpusfmt.formats.croissant.rules.dataset import date_fault
+from corpusfmt.formats.croissant.ruleset import RULES, WARNING
 from corpusfmt.model import Problem, Severity
 
 _TASKS = "croissant-tasks"
+_ODRL = "croissant-1.1#fine-grained-control-with-odrl"
+_USES = "croissant-1.1#using-duo-to-represent-data-use-conditions"
+_PROVENANCE = "croissant-1.1#provenance-representation"
 
 
 @RULES.rule(
-    "CRO801", "extension-not-claimed", on=Dataset, spec="croissant-geo-1.0", severity=Severity.WARNING,
+    "CRO801", "extension-not-claimed", on=Dataset, spec="croissant-geo-1.0", severity=WARNING,
     grades={"minor": Severity.INFO, "1.0": None},
 )  # fmt: skip
 def extension_not_claimed(dataset: Dataset) -> Iterator[Problem]:
@@ -29,18 +31,16 @@ def extension_not_claimed(dataset: Dataset) -> Iterator[Problem]:
     Example: `rai:dataBiases`, and `conformsTo` contains only the version of Croissant.
     Fix: make `conformsTo` a list, with `http://mlcommons.org/croissant/RAI/1.0` or `http://mlcommons.org/croissant/geo/1.0`.
     """
-    claims = {conforms_to(value) for value in dataset.all("dct:conformsTo")}
+    claims = {value.iri for value in dataset.all("dct:conformsTo")}
     for prefix, vocabulary in VOCABULARIES.items():
         used = next((name for name in dataset.node.values if name in vocabulary.properties), None)
         if used is not None and vocabulary.version not in claims and claims:
-            message = (
-                f"`{dataset.key(used)}` is a term of {vocabulary.owner}, but `conformsTo` lacks `{vocabulary.version}`"
-            )
-            hint = f"add `{vocabulary.version}` to `conformsTo`"
-            yield Problem(message, dataset.place(used), hint, minor=prefix == "rai")
+            claim = f"`{vocabulary.version}`"
+            message = f"`{dataset.key(used)}` is a term of {vocabulary.owner}, but `conformsTo` lacks {claim}"
+            yield Problem(message, dataset.place(used), f"add {claim} to `conformsTo`", minor=prefix == "rai")
 
 
-@RULES.rule("CRO802", "extension-class-unknown", on=Description, severity=Severity.WARNING, spec="croissant-geo-1.0")
+@RULES.rule("CRO802", "extension-class-unknown", on=Description, severity=WARNING, spec="croissant-geo-1.0")
 def extension_class_unknown(description: Description) -> Iterator[Problem]:
     """A class does not exist in its vocabulary, such as GeoCroissant.
 
@@ -48,12 +48,10 @@ def extension_class_unknown(description: Description) -> Iterator[Problem]:
     Example: `"@type": "geocr:Bands"`.
     Fix: write a class of the vocabulary, such as `geocr:BandConfiguration`.
     """
-    names = {name: VOCABULARIES.get(name.partition(":")[0]) for name in description.names}
-    unknown = {name: owner for name, owner in names.items() if owner is not None and name not in owner.classes}
-    for node in description.expansion.every if unknown else ():
+    for node in description.expansion.every:
         for kind in node.types:
-            vocabulary = unknown.get(kind)
-            if vocabulary is not None:
+            vocabulary = VOCABULARIES.get(kind.partition(":")[0])
+            if vocabulary is not None and kind not in vocabulary.classes:
                 likely = description.near_misses.of(kind, sorted(vocabulary.classes))
                 known = one_of(sorted(vocabulary.classes)) if vocabulary.classes else "a class of another vocabulary"
                 hint = f"did you mean `{likely}`?" if likely else f"write {known}"
@@ -68,13 +66,7 @@ def _absent(term: Term, code: str) -> Iterator[Problem]:
         yield Problem(message, term.at, f"add `{row.name}`")
 
 
-@RULES.rule(
-    "CRO803",
-    "policy-incomplete",
-    on=Term,
-    severity=Severity.WARNING,
-    spec="croissant-1.1#fine-grained-control-with-odrl",
-)
+@RULES.rule("CRO803", "policy-incomplete", on=Term, severity=WARNING, spec=_ODRL)
 def policy_incomplete(term: Term) -> Iterator[Problem]:
     """An ODRL policy is incomplete: an Offer has no permissions, a Permission no action, a Constraint no operator or operand.
 
@@ -92,10 +84,7 @@ _DUO = "http://purl.obolibrary.org/obo/DUO_"
 _DUO_CODE = r"(?:DUO[_:]|duo:|http://purl\.obolibrary\.org/obo/DUO_)(\d{7})"
 
 
-@RULES.rule(
-    "CRO804", "use-condition-mismatch", on=Dataset, severity=Severity.WARNING,
-    spec="croissant-1.1#using-duo-to-represent-data-use-conditions",
-)  # fmt: skip
+@RULES.rule("CRO804", "use-condition-mismatch", on=Dataset, severity=WARNING, spec=_USES)
 def use_condition_mismatch(dataset: Dataset) -> Iterator[Problem]:
     """The code of a data use condition is not a DUO code, or its URL has another code.
 
@@ -108,21 +97,19 @@ def use_condition_mismatch(dataset: Dataset) -> Iterator[Problem]:
         if node is None or "sc:DefinedTerm" not in node.types:
             continue
         codes = [each for each in node.literals("sc:termCode") if isinstance(each.value, str)]
-        urls = [url for each in node.values.get("sc:url", ()) if (url := url_of(each))]
+        urls = [url for each in node.values.get("sc:url", ()) if (url := each.iri)]
         in_urls = {match.group(1) for url in urls if (match := re.fullmatch(_DUO_CODE, url))}
         for code in codes:
             match = re.fullmatch(_DUO_CODE, code.value)
             if match is None and code.value.upper().startswith("DUO"):
                 message = f"`termCode` is `{clip(code.value)}`, expected `DUO_` and seven digits"
-                yield Problem(message, dataset.place_of(code), "write a code such as `DUO_0000042`")
+                yield Problem(message, dataset.place(code), "write a code such as `DUO_0000042`")
             elif match is not None and in_urls and match.group(1) not in in_urls:
                 message = f"`termCode` is `{code.value}`, but `url` names `DUO_{min(in_urls)}`"
-                yield Problem(message, dataset.place_of(code), f"write `{_DUO}{match.group(1)}`, or the other code")
+                yield Problem(message, dataset.place(code), f"write `{_DUO}{match.group(1)}`, or the other code")
 
 
-@RULES.rule(
-    "CRO805", "activity-date", on=Term, severity=Severity.WARNING, spec="croissant-1.1#provenance-representation"
-)
+@RULES.rule("CRO805", "activity-date", on=Term, severity=WARNING, spec="croissant-1.1#provenance-representation")
 def activity_date(term: Term) -> Iterator[Problem]:
     """A time of an activity is not ISO 8601.
 
@@ -134,7 +121,7 @@ def activity_date(term: Term) -> Iterator[Problem]:
         for literal in term.texts(row.name) if row.kinds == ("Date",) else ():
             if date_fault(literal.value):
                 message = f"`{term.key(row.name)}` is `{clip(literal.value)}`, expected an ISO 8601 date"
-                yield Problem(message, term.place_of(literal), "write `YYYY-MM-DDThh:mm:ssZ`")
+                yield Problem(message, term.place(literal), "write `YYYY-MM-DDThh:mm:ssZ`")
 
 
 @RULES.rule("CRO811", "task-property-missing", on=Term, spec=_TASKS)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from corpusfmt.formats.croissant.model.graph import (
     SOURCE_PROPERTIES,
@@ -19,7 +21,7 @@ from corpusfmt.formats.croissant.model.graph import (
     Stranger,
     Transform,
     View,
-    reference_id,
+    problem_of_all,
     rings,
 )
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, local_name, short
@@ -32,11 +34,11 @@ from corpusfmt.formats.croissant.model.vocabulary import (
     is_known_type,
     is_schema_property,
 )
-from corpusfmt.formats.croissant.model.wording import around, article, clip, first_and_more, kind_of, one_of
+from corpusfmt.formats.croissant.model.wording import around, article, clip, kind_of, one_of
 from corpusfmt.formats.croissant.rules.distribution import strange
 from corpusfmt.formats.croissant.rules.document import several_lost
-from corpusfmt.formats.croissant.ruleset import RULES
-from corpusfmt.model import Problem, Severity
+from corpusfmt.formats.croissant.ruleset import MILDER, RULES, WARNING
+from corpusfmt.model import Problem
 
 _RECORD_SET = "croissant-1.0#recordset"
 _FIELD = "croissant-1.0#field"
@@ -45,6 +47,7 @@ _EXTRACT = "croissant-1.0#extract"
 _TRANSFORM = "croissant-1.0#transform"
 _DATA_TYPE = "croissant-1.0#datatype"
 _CATEGORIES = "croissant-1.0#categorical-data"
+_SPLITS = "croissant-1.0#splits"
 
 
 @RULES.rule("CRO401", "recordset-type", on=Stranger, spec=_RECORD_SET)
@@ -69,7 +72,7 @@ def field_type(stranger: Stranger) -> Iterator[Problem]:
     yield from strange(stranger, ("cr:field", "cr:subField", "cr:annotation"))
 
 
-@RULES.rule("CRO403", "field-missing", on=RecordSet, severity=Severity.WARNING, spec=_RECORD_SET)
+@RULES.rule("CRO403", "field-missing", on=RecordSet, severity=WARNING, spec=_RECORD_SET)
 def field_missing(record_set: RecordSet) -> Iterator[Problem]:
     """A record set has no field.
 
@@ -78,13 +81,10 @@ def field_missing(record_set: RecordSet) -> Iterator[Problem]:
     Fix: add the fields, or remove the record set.
     """
     for _ in record_set.missing("CRO403"):
-        yield Problem(f"{record_set.title}: `field` is missing", record_set.at, "add the fields")
+        yield record_set.problem("`field` is missing", "add the fields")
 
 
-@RULES.rule(
-    "CRO404", "key-not-a-field", on=RecordSet, spec=_RECORD_SET,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO404", "key-not-a-field", on=RecordSet, spec=_RECORD_SET, severity=WARNING)
 def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
     """The key names something that is not a field of the record set.
 
@@ -93,22 +93,24 @@ def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
     Fix: write the `@id` of a field of this record set.
     """
     for value in record_set.keys:
-        named = reference_id(value)
+        named = value.iri
         if named is None or record_set.field_named(named) is None:
-            fields = (each.id for each in record_set.fields if each.id is not None)
+            fields = (field.id for field in record_set.fields if field.id is not None)
             likely = record_set.description.near_misses.of(named or "", fields, as_tail=True)
             hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
-            message = f"{record_set.title}: `key` names `{named}`, which is not a field of the record set"
-            yield Problem(message, record_set.place_of(value), hint)
+            message = f"`key` names `{named}`, which is not a field of the record set"
+            yield record_set.problem(message, hint, value)
 
 
-def _needs_source(each: Field) -> bool:
-    if each.sub_fields or each.is_parent_field or each.sources or each.is_in_constant or "source" in each.node.dropped:
+def _needs_source(field: Field) -> bool:
+    if field.sub_fields or field.is_parent_field or field.sources or field.is_in_constant:
         return False
-    if any(not reference.short_form for reference in each.references):
+    if "source" in field.node.dropped:
+        return False
+    if any(not reference.short_form for reference in field.references):
         # Published descriptions also use a whole DataSource in `references` as the source of the values.
-        return not any(name in ("cr:fileObject", "cr:fileSet") for ref in each.references for name, _ in ref.targets)
-    return not each.all("cr:source")
+        return not any(name in ("cr:fileObject", "cr:fileSet") for ref in field.references for name, _ in ref.targets)
+    return not field.all("cr:source")
 
 
 @RULES.rule("CRO405", "source-missing", on=RecordSet, spec=_FIELD)
@@ -124,13 +126,18 @@ def source_missing(record_set: RecordSet) -> Iterator[Problem]:
         return
     lost = record_set.description.lost_terms.get("source", [])
     if lost and lost[0].root is record_set and not several_lost(record_set.description):
-        message = f"{first_and_more(lost)}: the context does not map `source`, which becomes `sc:source`"
-        hint = 'add `"source": "cr:source"` to the context'
-        yield Problem(message, lost[0].place("cr:source"), hint, count=len(lost))
-    without = [each for each in record_set.every_field if _needs_source(each)]
-    if without:
-        message = f"{first_and_more(without)}: `source` is missing, and the record set has no `data`"
-        yield Problem(message, without[0].at, "add `source`", count=len(without), minor=True)
+        message = "the context does not map `source`, which becomes `sc:source`"
+        yield problem_of_all(lost, message, 'add `"source": "cr:source"` to the context', "cr:source")
+    if without := [field for field in record_set.every_field if _needs_source(field)]:
+        message = "`source` is missing, and the record set has no `data`"
+        yield problem_of_all(without, message, "add `source`", minor=True)
+
+
+def _one_of_several(view: View, names: Iterable[str]) -> Iterator[Problem]:
+    """Yield the problem that a node has several of some properties of which it may have one."""
+    given = [view.key(name) for name in names if view.all(name)]
+    if len(given) > 1:
+        yield view.problem(f"{_listed(given)}, expected one of them", "keep one of them")
 
 
 @RULES.rule("CRO406", "source-ambiguous", on=DataSource, spec=_SOURCE)
@@ -141,11 +148,7 @@ def source_ambiguous(source: DataSource) -> Iterator[Problem]:
     Example: `fileObject` and `fileSet` in one source.
     Fix: keep one of them.
     """
-    if len(source.targets) < 2:
-        return
-    named = [source.key(name) for name in SOURCE_PROPERTIES if source.all(name)]
-    if len(named) > 1:
-        yield Problem(f"{source.title}: {_listed(named)}, expected one of them", source.at, "keep one of them")
+    yield from _one_of_several(source, SOURCE_PROPERTIES)
 
 
 @RULES.rule("CRO407", "source-cycle", on=Description, spec=_FIELD)
@@ -160,10 +163,9 @@ def source_cycle(description: Description) -> Iterator[Problem]:
     def following(view: Field) -> list[Field]:
         return [target for source in view.sources for target in source.target_views if isinstance(target, Field)]
 
-    fields = [view for view in description.views.values() if isinstance(view, Field) and following(view)]
-    for ring in rings(fields, following):
-        message = f"{ring[0].title}: the field is its own source ({around(ring)})"
-        yield Problem(message, ring[0].place("cr:source"), "make a file the source of one of them")
+    for ring in rings([view for view in description.views.values() if isinstance(view, Field)], following):
+        message = f"the field is its own source ({around(ring)})"
+        yield ring[0].problem(message, "make a file the source of one of them", "cr:source")
 
 
 _EXTRACTIONS = ("cr:fileProperty", "cr:column", "cr:jsonPath")
@@ -179,8 +181,7 @@ def extract_empty(extract: Extract) -> Iterator[Problem]:
     """
     # No table lists `regex`, but the specification's example of a segmentation mask has it.
     if not extract.node.dropped and all(extract.lacks(name) for name in (*_EXTRACTIONS, "cr:regex")):
-        message = f"{extract.title}: nothing to extract"
-        yield Problem(message, extract.at, "add `column`, `jsonPath` or `fileProperty`")
+        yield extract.problem("nothing to extract", "add `column`, `jsonPath` or `fileProperty`")
 
 
 @RULES.rule("CRO409", "extract-ambiguous", on=Extract, spec=_EXTRACT)
@@ -191,9 +192,7 @@ def extract_ambiguous(extract: Extract) -> Iterator[Problem]:
     Example: `column` and `jsonPath` in one extract.
     Fix: keep the one that fits the source.
     """
-    given = [extract.key(name) for name in _EXTRACTIONS if extract.all(name)] if len(extract.values) > 1 else ()
-    if len(given) > 1:
-        yield Problem(f"{extract.title}: {_listed(given)}, expected one of them", extract.at, "keep one of them")
+    yield from _one_of_several(extract, _EXTRACTIONS)
 
 
 # Prefixes of MIME types without columns or JSON.
@@ -210,7 +209,7 @@ _LINES = ("application/jsonl", "application/x-jsonl", "application/x-ndjson")
 _MISFITS = {"cr:column": _OPAQUE, "cr:jsonPath": (*_OPAQUE, *TABLE_TYPES)}
 
 
-@RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=Severity.WARNING, spec=_EXTRACT)
+@RULES.rule("CRO410", "extract-source-mismatch", on=DataSource, severity=WARNING, spec=_EXTRACT)
 def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
     """An extract does not fit the type of its source.
 
@@ -221,12 +220,13 @@ def extract_source_mismatch(source: DataSource) -> Iterator[Problem]:
     formats = [name for view in source.target_views if isinstance(view, Resource) for name in view.formats]
     for extract in source.extracts if formats else ():
         for name, misfits in _MISFITS.items():
-            if extract.all(name) and all(each.lower().startswith(misfits) for each in formats):
-                message = f"{source.title}: `{extract.key(name)}` does not apply to a source of type `{formats[0]}`"
-                yield Problem(message, extract.place(name), "extract something that this type of file has")
+            if extract.all(name) and all(mime.lower().startswith(misfits) for mime in formats):
+                message = f"`{extract.key(name)}` does not apply to a source of type `{formats[0]}`"
+                at = extract.place(name)
+                yield Problem(f"{source.title}: {message}", at, "extract something that this type of file has")
 
 
-@RULES.rule("CRO427", "extract-missing", on=Field, severity=Severity.WARNING, spec=_EXTRACT)
+@RULES.rule("CRO427", "extract-missing", on=Field, severity=WARNING, spec=_EXTRACT)
 def extract_missing(field: Field) -> Iterator[Problem]:
     """A field has no `extract`, and a whole file cannot be one of its values.
 
@@ -235,12 +235,10 @@ def extract_missing(field: Field) -> Iterator[Problem]:
     Fix: add an `extract` with `column`, `jsonPath` or `fileProperty`.
     """
     for source in field.sources if not field.sub_fields else ():
-        if source.extracts:
-            continue
-        misfits = [_misfit(field, view) for view in source.target_views]
+        misfits = [_misfit(field, view) for view in source.target_views] if not source.extracts else []
         if misfits and all(misfits):
-            message = f"{source.title}: `extract` is missing: each value is a whole file of type `{misfits[0]}`"
-            yield Problem(message, source.at, "add `column`, `jsonPath` or `fileProperty`")
+            message = f"`extract` is missing: each value is a whole file of type `{misfits[0]}`"
+            yield source.problem(message, "add `column`, `jsonPath` or `fileProperty`")
 
 
 def _misfit(field: Field, view: View) -> str | None:
@@ -249,7 +247,7 @@ def _misfit(field: Field, view: View) -> str | None:
     if field.data_types and ATOMIC_TYPES.keys() >= set(field.data_types):
         misfits += _OPAQUE
     formats = view.formats if misfits and isinstance(view, Resource) else []
-    return formats[0] if formats and all(each.lower().startswith(misfits) for each in formats) else None
+    return formats[0] if formats and all(mime.lower().startswith(misfits) for mime in formats) else None
 
 
 # No table lists `filepath`, but readers accept it for `fullpath`.
@@ -268,8 +266,7 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
         if literal.value not in _FILE_PROPERTIES:
             likely = extract.description.near_misses.of(literal.value, _FILE_PROPERTIES)
             hint = f"did you mean `{likely}`?" if likely else f"write {one_of(_FILE_PROPERTIES[:-1])}"
-            message = f"{extract.title}: unknown file property `{clip(literal.value)}`"
-            yield Problem(message, extract.place_of(literal), hint)
+            yield extract.problem(f"unknown file property `{clip(literal.value)}`", hint, literal)
 
 
 # Paths that are clearly right need no parser, whose import takes longer than most checks.
@@ -291,10 +288,9 @@ def jsonpath_invalid(selection: Selection) -> Iterator[Problem]:
             continue
         from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault  # noqa: PLC0415 - few descriptions have one
 
-        fault = jsonpath_fault(literal.value)
-        if fault is not None:
-            message = f"{selection.title}: `{clip(literal.value)}` is not a JSON path: {fault}"
-            yield Problem(message, selection.place_of(literal), "correct the path")
+        if fault := jsonpath_fault(literal.value):
+            message = f"`{clip(literal.value)}` is not a JSON path: {fault}"
+            yield selection.problem(message, "correct the path", literal)
 
 
 @RULES.rule("CRO413", "regex-invalid", on=Selection, spec=_TRANSFORM)
@@ -308,11 +304,19 @@ def regex_invalid(selection: Selection) -> Iterator[Problem]:
     for literal in selection.texts("cr:regex"):
         outcome = compiled(literal.value)
         if isinstance(outcome, str):
-            message = f"{selection.title}: `{clip(literal.value)}` does not compile: {outcome}"
-            yield Problem(message, selection.place_of(literal), "correct the regular expression")
+            message = f"`{clip(literal.value)}` does not compile: {outcome}"
+            yield selection.problem(message, "correct the regular expression", literal)
 
 
-@RULES.rule("CRO414", "regex-no-group", on=Transform, severity=Severity.WARNING, spec=_TRANSFORM)
+def _groups(transform: Transform) -> Iterator[tuple[Literal, int]]:
+    """Yield the regular expressions that compile, with the number of their groups."""
+    for literal in transform.texts("cr:regex"):
+        outcome = compiled(literal.value)
+        if isinstance(outcome, re.Pattern):
+            yield literal, outcome.groups
+
+
+@RULES.rule("CRO414", "regex-no-group", on=Transform, severity=WARNING, spec=_TRANSFORM)
 def regex_no_group(transform: Transform) -> Iterator[Problem]:
     """A regular expression has no group.
 
@@ -320,17 +324,16 @@ def regex_no_group(transform: Transform) -> Iterator[Problem]:
     Example: `"train|test"`.
     Fix: put parentheses around the part to capture.
     """
-    for literal in transform.texts("cr:regex"):
-        outcome = compiled(literal.value)
-        if isinstance(outcome, re.Pattern) and outcome.groups == 0:
-            message = f"{transform.title}: `{clip(literal.value)}` has no group"
-            yield Problem(message, transform.place_of(literal), "put parentheses around the part to capture")
+    for literal, groups in _groups(transform):
+        if groups == 0:
+            hint = "put parentheses around the part to capture"
+            yield transform.problem(f"`{clip(literal.value)}` has no group", hint, literal)
 
 
-@RULES.rule(
-    "CRO428", "regex-several-groups", on=Transform, spec="croissant-1.1#transform",
-    severity=Severity.WARNING, grades={"1.0": None},
-)  # fmt: skip
+_ONE_GROUP = "croissant-1.1#transform"
+
+
+@RULES.rule("CRO428", "regex-several-groups", on=Transform, severity=WARNING, grades={"1.0": None}, spec=_ONE_GROUP)
 def regex_several_groups(transform: Transform) -> Iterator[Problem]:
     """A regular expression has several groups, in a description of version 1.1.
 
@@ -338,11 +341,10 @@ def regex_several_groups(transform: Transform) -> Iterator[Problem]:
     Example: `"^(train|test)/([a-z]+)"`.
     Fix: write `(?:…)` for the groups that are not the value.
     """
-    for literal in transform.texts("cr:regex"):
-        outcome = compiled(literal.value)
-        if isinstance(outcome, re.Pattern) and outcome.groups > 1:
-            message = f"{transform.title}: `{clip(literal.value)}` has {outcome.groups} groups, expected one"
-            yield Problem(message, transform.place_of(literal), "write `(?:…)` for the other groups")
+    for literal, groups in _groups(transform):
+        if groups > 1:
+            message = f"`{clip(literal.value)}` has {groups} groups, expected one"
+            yield transform.problem(message, "write `(?:…)` for the other groups", literal)
 
 
 _TRANSFORMS = tuple(dict.fromkeys(row.name for row in TRANSFORM.properties))
@@ -360,11 +362,10 @@ def transform_empty(transform: Transform) -> Iterator[Problem]:
     for name in ("cr:separator", "cr:delimiter"):
         for literal in transform.texts(name):
             if not literal.value:
-                message = f"{transform.title}: `{transform.key(name)}` is empty"
-                yield Problem(message, transform.place_of(literal), "write the character between the values")
+                hint = "write the character between the values"
+                yield transform.problem(f"`{transform.key(name)}` is empty", hint, literal)
     if not transform.node.values and not transform.node.dropped:
-        message = f"{transform.title}: no transformation"
-        yield Problem(message, transform.at, "add `regex` or another transformation")
+        yield transform.problem("no transformation", "add `regex` or another transformation")
 
 
 @RULES.rule("CRO416", "transform-unknown", on=Transform, spec=_TRANSFORM)
@@ -376,9 +377,9 @@ def transform_unknown(transform: Transform) -> Iterator[Problem]:
     Fix: use `regex`, `delimiter`, `jsonQuery`, or the context's `separator`, `replace`, `jsonPath` and `format`.
     """
     if transform.node.values and not any(transform.all(name) for name in _TRANSFORMS):
-        found = one_of([transform.key(name) for name in transform.node.values])
+        names = one_of([transform.key(name) for name in transform.node.values])
         known = one_of([local_name(name) for name in _TRANSFORMS])
-        yield Problem(f"{transform.title}: {found} is not a transformation", transform.at, f"use {known}")
+        yield transform.problem(f"{names} is not a transformation", f"use {known}")
 
 
 @RULES.rule("CRO417", "transform-ambiguous", on=Transform, spec=_TRANSFORM)
@@ -391,21 +392,21 @@ def transform_ambiguous(transform: Transform) -> Iterator[Problem]:
     """
     given = [transform.key(name) for name in _STRING_TRANSFORMS if transform.all(name)]
     if len(given) > 1:
-        message = f"{transform.title}: {_listed(given)} in one object"
-        yield Problem(message, transform.at, "make `transform` a list with one object for each")
+        hint = "make `transform` a list with one object for each"
+        yield transform.problem(f"{_listed(given)} in one object", hint)
 
 
 _DATES = {"sc:Date", "sc:DateTime", "sc:Time"}
 
 
-def _formats(each: Field) -> Iterator[tuple[View, Literal]]:
-    for source in each.sources:
+def _formats(field: Field) -> Iterator[tuple[View, Literal]]:
+    for source in field.sources:
         for view in (source, *source.transforms):
             for literal in view.texts("cr:format"):
                 yield view, literal
 
 
-@RULES.rule("CRO418", "format-not-cldr", on=Field, severity=Severity.WARNING, spec="croissant-1.0#format")
+@RULES.rule("CRO418", "format-not-cldr", on=Field, severity=WARNING, spec="croissant-1.0#format")
 def format_not_cldr(field: Field) -> Iterator[Problem]:
     """A date format is not a CLDR pattern.
 
@@ -413,32 +414,30 @@ def format_not_cldr(field: Field) -> Iterator[Problem]:
     Example: `"format": "%Y-%m-%d"`.
     Fix: write a CLDR pattern such as `yyyy-MM-dd`.
     """
-    if _DATES.isdisjoint(field.data_types):
-        return
-    for view, literal in _formats(field):
+    for view, literal in _formats(field) if not _DATES.isdisjoint(field.data_types) else ():
         if "%" in literal.value or not re.search("[A-Za-z]", literal.value):
-            message = f"{view.title}: `format` is `{clip(literal.value)}`, expected a CLDR pattern"
-            yield Problem(message, view.place_of(literal), "write a pattern such as `yyyy-MM-dd`")
+            message = f"`format` is `{clip(literal.value)}`, expected a CLDR pattern"
+            yield view.problem(message, "write a pattern such as `yyyy-MM-dd`", literal)
 
 
-def _takes_type_from_elsewhere(each: Field) -> bool:
-    for source in (*each.sources, *each.references):
+def _takes_type_from_elsewhere(field: Field) -> bool:
+    for source in (*field.sources, *field.references):
         for name, value in source.targets:
-            if name in ("cr:field", "cr:recordSet") or isinstance(each.description.view_of(value), Field | RecordSet):
+            if name in ("cr:field", "cr:recordSet") or isinstance(field.description.view_of(value), Field | RecordSet):
                 return True
-            if name == "" and each.description.view_of(value) is None:
+            if name == "" and field.description.view_of(value) is None:
                 return True  # CRO131 reports a dangling reference
     return False
 
 
-def _maps_to_property(each: Field, above: View | None) -> bool:
+def _maps_to_property(field: Field, above: View | None) -> bool:
     """Return whether a field maps to a property of the data type of its record set or parent field."""
     if above is None or not above.data_types:
         return False
-    if above.description.version == "1.1" and not any(each.startswith(("sc:", "cr:")) for each in above.data_types):
+    if above.description.version == "1.1" and not any(name.startswith(("sc:", "cr:")) for name in above.data_types):
         return True  # another vocabulary defines the types of its properties
-    name = (each.id or "").rpartition("/")[2]
-    return bool(each.all("cr:equivalentProperty")) or is_schema_property(name)
+    name = (field.id or "").rpartition("/")[2]
+    return bool(field.all("cr:equivalentProperty")) or is_schema_property(name)
 
 
 @RULES.rule("CRO419", "datatype-missing", on=Field, spec=_FIELD)
@@ -451,19 +450,16 @@ def datatype_missing(field: Field) -> Iterator[Problem]:
     Fix: add `dataType`, such as `sc:Text`.
     """
     if field.fallen("cr:dataType") and "cr:dataType" not in field.node.values:
-        if several_lost(field.description):
-            return
-        views = field.description.lost_terms["dataType"]
-        if next(each for each in views if isinstance(each, Field)) is field:
-            lost = [each for each in views if isinstance(each, Field)]
-            message = f"{first_and_more(lost)}: the context does not map `dataType`, which becomes `sc:dataType`"
+        lost = [view for view in field.description.lost_terms["dataType"] if isinstance(view, Field)]
+        if lost[0] is field and not several_lost(field.description):
+            message = "the context does not map `dataType`, which becomes `sc:dataType`"
             hint = 'add `"dataType": {"@id": "cr:dataType", "@type": "@vocab"}` to the context'
-            yield Problem(message, field.place("cr:dataType"), hint, count=len(lost))
+            yield problem_of_all(lost, message, hint, "cr:dataType")
         return
     if not field.lacks("cr:dataType") or field.sub_fields or field.is_parent_field:
         return
     if not _takes_type_from_elsewhere(field) and not _maps_to_property(field, field.parent):
-        yield Problem(f"{field.title}: `dataType` is missing", field.at, "add a `dataType` such as `sc:Text`")
+        yield field.problem("`dataType` is missing", "add a `dataType` such as `sc:Text`")
 
 
 @RULES.rule("CRO420", "datatype-not-iri", on=Element, spec="croissant-1.0#appendix-1-json-ld-context")
@@ -478,13 +474,12 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
         return
     for value in element.all("cr:dataType"):
         if isinstance(value, Node) and value.id is None:
-            message = f"{element.title}: `dataType` is {article(kind_of(value))}, expected an IRI"
-            yield Problem(message, element.place_of(value), "write the IRI of a class, such as `sc:Text`")
-    strings = [value for value in element.node.values.get("cr:dataType", ()) if isinstance(value, Literal)]
-    if strings:
-        message = f"{element.title}: `dataType` `{clip(strings[0].value)}` is a string, expected an IRI"
+            message = f"`dataType` is {article(kind_of(value))}, expected an IRI"
+            yield element.problem(message, "write the IRI of a class, such as `sc:Text`", value)
+    for literal in list(element.node.literals("cr:dataType"))[:1]:
+        message = f"`dataType` `{clip(literal.value)}` is a string, expected an IRI"
         hint = 'map it as `{"@id": "cr:dataType", "@type": "@vocab"}` in the context'
-        yield Problem(message, element.place_of(strings[0]), hint)
+        yield element.problem(message, hint, literal)
 
 
 #: Other common names of types.
@@ -494,10 +489,7 @@ OTHER_NAMES = {
 }  # fmt: skip
 
 
-@RULES.rule(
-    "CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE,
-    grades={"minor": Severity.WARNING},
-)  # fmt: skip
+@RULES.rule("CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE, grades=MILDER)
 def datatype_unknown(element: Element) -> Iterator[Problem]:
     """A data type does not exist in schema.org or Croissant. A warning if the field has another type that does.
 
@@ -508,12 +500,11 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
     if not isinstance(element, Field | RecordSet):
         return
     unknown = [name for name in element.data_types if not is_known_type(name)]
+    minor = len(unknown) < len(element.data_types) or isinstance(element, RecordSet)
     for name in dict.fromkeys(unknown):
         likely = OTHER_NAMES.get(name.lower()) or element.description.near_misses.of(name, ATOMIC_TYPES)
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
-        message = f"{element.title}: unknown data type `{name}`"
-        minor = len(unknown) < len(element.data_types) or isinstance(element, RecordSet)
-        yield Problem(message, element.place("cr:dataType"), hint, minor=minor)
+        yield element.problem(f"unknown data type `{name}`", hint, "cr:dataType", minor=minor)
 
 
 @RULES.rule("CRO422", "datatype-no-atomic", on=Field, spec=_DATA_TYPE)
@@ -527,8 +518,8 @@ def datatype_no_atomic(field: Field) -> Iterator[Problem]:
     types = field.data_types
     semantic = [name for name in types if name == "cr:Label" or not name.startswith(("sc:", "cr:"))]
     if len(types) > 1 and len(semantic) == len(types) and not field.sub_fields:
-        message = f"{field.title}: no data type is atomic among {_listed(types)}"
-        yield Problem(message, field.place("cr:dataType"), "add the type of the values, such as `sc:Text`")
+        message = f"no data type is atomic among {_listed(types)}"
+        yield field.problem(message, "add the type of the values, such as `sc:Text`", "cr:dataType")
 
 
 @RULES.rule("CRO423", "references-self", on=Field, spec=_FIELD)
@@ -541,11 +532,11 @@ def references_self(field: Field) -> Iterator[Problem]:
     """
     for reference in field.references:
         if any(target is field for target in reference.target_views):
-            message = f"{field.title}: the field references itself"
-            yield Problem(message, field.place("cr:references"), "name a field of another record set")
+            hint = "name a field of another record set"
+            yield field.problem("the field references itself", hint, "cr:references")
 
 
-@RULES.rule("CRO424", "references-same-recordset", on=Field, severity=Severity.WARNING, spec=_FIELD)
+@RULES.rule("CRO424", "references-same-recordset", on=Field, severity=WARNING, spec=_FIELD)
 def references_same_recordset(field: Field) -> Iterator[Problem]:
     """A field references another field of the same record set.
 
@@ -553,48 +544,28 @@ def references_same_recordset(field: Field) -> Iterator[Problem]:
     Example: `a/parent` with `"references": {"@id": "a/id"}`.
     Fix: name the field of the other record set, unless records refer to each other.
     """
-    if field.is_parent_field or any(isinstance(above, Field) for above in (field.parent,)):
+    if field.is_parent_field or isinstance(field.parent, Field):
         return
-    for reference in field.references:
-        for target in reference.target_views:
-            if isinstance(target, Field) and target is not field and target.record_set is field.record_set:
-                message = f"{field.title}: the field references `{target.id}` of the same record set"
-                yield Problem(message, field.place("cr:references"), "name a field of another record set")
+    for target in chain.from_iterable(reference.target_views for reference in field.references):
+        if isinstance(target, Field) and target is not field and target.record_set is field.record_set:
+            message = f"the field references `{target.id}` of the same record set"
+            yield field.problem(message, "name a field of another record set", "cr:references")
 
 
 def _origins(sources: Iterable[DataSource]) -> Iterator[View]:
     """Yield the origins of data: files, file sets, and the record sets of fields."""
-    for source in sources:
-        for target in source.target_views:
-            if isinstance(target, Field):
-                if target.record_set is not None:
-                    yield target.record_set
-            elif isinstance(target, Resource | RecordSet):
-                yield target
-
-
-class _Joined:
-    """Which origins are joined, directly or through others."""
-
-    def __init__(self) -> None:
-        self._above: dict[int, int] = {}
-
-    def root(self, view: View) -> int:
-        node = self._above.setdefault(id(view), id(view))
-        while self._above[node] != node:
-            self._above[node] = self._above[self._above[node]]
-            node = self._above[node]
-        return node
-
-    def join(self, one: View, *others: View) -> None:
-        for other in others:
-            self._above[self.root(other)] = self.root(one)
+    for target in chain.from_iterable(source.target_views for source in sources):
+        if isinstance(target, Field):
+            if target.record_set is not None:
+                yield target.record_set
+        elif isinstance(target, Resource | RecordSet):
+            yield target
 
 
 def _with_parent_fields(record_set: RecordSet) -> Iterator[Field]:
-    for each in record_set.every_field:
-        yield each
-        yield from each.parent_fields
+    for field in record_set.every_field:
+        yield field
+        yield from field.parent_fields
 
 
 @RULES.rule("CRO425", "join-undeclared", on=RecordSet, spec="croissant-1.0#joins")
@@ -610,20 +581,26 @@ def join_undeclared(record_set: RecordSet) -> Iterator[Problem]:
         return
     if any(not reference.target_views for field in _with_parent_fields(record_set) for reference in field.references):
         return  # CRO131 reports a dangling reference
-    joined = _Joined()
+    joined: dict[int, list[int]] = defaultdict(list)
     upstream = [source for source in sources.values() if isinstance(source, RecordSet) and source is not record_set]
     for field in (field for owner in (record_set, *upstream) for field in _with_parent_fields(owner)):
         own = list(_origins(field.sources))
         if field.record_set is not None and (not own or field.record_set is not record_set):
             own.append(field.record_set)
         for target in _origins(field.references):
-            joined.join(target, *own)
-            if isinstance(target, RecordSet):
-                joined.join(target, *(source for below in target.every_field for source in _origins(below.sources)))
-    if len({joined.root(source) for source in sources.values()}) > 1:
+            behind = target.every_field if isinstance(target, RecordSet) else ()
+            for other in (*own, *(source for below in behind for source in _origins(below.sources))):
+                joined[id(target)].append(id(other))
+                joined[id(other)].append(id(target))
+    reached, pending = set(), [next(iter(sources))]
+    while pending:
+        if (node := pending.pop()) not in reached:
+            reached.add(node)
+            pending += joined[node]
+    if sources.keys() - reached:
         names = [str(source.node.written_id or source.label) for source in sources.values()]
-        message = f"{record_set.title}: the sources {_listed(names)} are not joined"
-        yield Problem(message, record_set.at, "add `references` from the field that holds the key of the other source")
+        hint = "add `references` from the field that holds the key of the other source"
+        yield record_set.problem(f"the sources {_listed(names)} are not joined", hint)
 
 
 def _listed(names: list[str]) -> str:
@@ -631,12 +608,10 @@ def _listed(names: list[str]) -> str:
 
 
 _TYPES_WITH_OWN_RULES = {"sc:Enumeration", "cr:Split"}
+_TYPED = "croissant-1.0#typing-recordsets"
 
 
-@RULES.rule(
-    "CRO426", "typed-recordset-unmapped", on=RecordSet, severity=Severity.WARNING,
-    spec="croissant-1.0#typing-recordsets",
-)  # fmt: skip
+@RULES.rule("CRO426", "typed-recordset-unmapped", on=RecordSet, severity=WARNING, spec=_TYPED)
 def typed_recordset_unmapped(record_set: RecordSet) -> Iterator[Problem]:
     """No field of a typed record set maps to a property of its type.
 
@@ -645,30 +620,22 @@ def typed_recordset_unmapped(record_set: RecordSet) -> Iterator[Problem]:
     Fix: name a field after the property, as in `cities/latitude`, or add `equivalentProperty`.
     """
     types = [name for name in record_set.data_types if name.startswith("sc:") and name not in _TYPES_WITH_OWN_RULES]
-    if types and record_set.fields and not any(_maps_to_property(each, record_set) for each in record_set.fields):
-        message = f"{record_set.title}: no field maps to a property of `{types[0]}`"
-        hint = "name a field after a property, or add `equivalentProperty`"
-        yield Problem(message, record_set.place("cr:dataType"), hint)
+    if types and record_set.fields and not any(_maps_to_property(field, record_set) for field in record_set.fields):
+        message = f"no field maps to a property of `{types[0]}`"
+        yield record_set.problem(message, "name a field after a property, or add `equivalentProperty`", "cr:dataType")
 
 
-def _has_property(record_set: RecordSet, name: str) -> bool:
-    for each in record_set.fields:
-        equivalent = {short(reference_id(value) or "") for value in each.all("cr:equivalentProperty")}
-        if f"sc:{name}" in equivalent | set(each.data_types):
-            return True
-        if (each.id or each.text("sc:name") or "").rpartition("/")[2] == name:
-            return True
-    return False
+def _lacks_field(record_set: RecordSet, kind: str, name: str) -> bool:
+    """Return whether a record set of a type has fields, and none for a property of schema.org."""
+    for field in record_set.fields:
+        equivalent = {short(value.iri or "") for value in field.all("cr:equivalentProperty")}
+        written = (field.id or field.text("sc:name") or "").rpartition("/")[2]
+        if f"sc:{name}" in equivalent | set(field.data_types) or written == name:
+            return False
+    return kind in record_set.data_types and bool(record_set.fields)
 
 
-def _is_enumeration(record_set: RecordSet) -> bool:
-    return "sc:Enumeration" in record_set.data_types
-
-
-@RULES.rule(
-    "CRO521", "enumeration-name-missing", on=RecordSet, spec=_CATEGORIES,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO521", "enumeration-name-missing", on=RecordSet, spec=_CATEGORIES, severity=WARNING)
 def enumeration_name_missing(record_set: RecordSet) -> Iterator[Problem]:
     """An enumeration has no `name` field.
 
@@ -676,15 +643,11 @@ def enumeration_name_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: an enumeration whose only field is `colours/value`.
     Fix: call the field `name`, or add `"equivalentProperty": "sc:name"`.
     """
-    if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "name"):
-        message = f"{record_set.title}: a `name` field is missing"
-        yield Problem(message, record_set.at, 'add `"equivalentProperty": "sc:name"`')
+    if _lacks_field(record_set, "sc:Enumeration", "name"):
+        yield record_set.problem("a `name` field is missing", 'add `"equivalentProperty": "sc:name"`')
 
 
-@RULES.rule(
-    "CRO522", "enumeration-key-missing", on=RecordSet, spec=_CATEGORIES,
-    severity=Severity.WARNING,
-)  # fmt: skip
+@RULES.rule("CRO522", "enumeration-key-missing", on=RecordSet, spec=_CATEGORIES, severity=WARNING)
 def enumeration_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     """An enumeration has no key.
 
@@ -692,12 +655,11 @@ def enumeration_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: an enumeration that other record sets reference by its name.
     Fix: add `key`.
     """
-    if _is_enumeration(record_set) and record_set.lacks("cr:key"):
-        message = f"{record_set.title}: `key` is missing"
-        yield Problem(message, record_set.at, "add `key` with the field that identifies each record")
+    if "sc:Enumeration" in record_set.data_types and record_set.lacks("cr:key"):
+        yield record_set.problem("`key` is missing", "add `key` with the field that identifies each record")
 
 
-@RULES.rule("CRO523", "enumeration-url-missing", on=RecordSet, severity=Severity.WARNING, spec=_CATEGORIES)
+@RULES.rule("CRO523", "enumeration-url-missing", on=RecordSet, severity=WARNING, spec=_CATEGORIES)
 def enumeration_url_missing(record_set: RecordSet) -> Iterator[Problem]:
     """An enumeration has no `url` field.
 
@@ -705,15 +667,11 @@ def enumeration_url_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: genders without the URLs of their concepts.
     Fix: add a field `url`.
     """
-    if _is_enumeration(record_set) and record_set.fields and not _has_property(record_set, "url"):
-        yield Problem(f"{record_set.title}: a `url` field is missing", record_set.at, "add a field `url`")
+    if _lacks_field(record_set, "sc:Enumeration", "url"):
+        yield record_set.problem("a `url` field is missing", "add a field `url`")
 
 
-def _is_split(record_set: RecordSet) -> bool:
-    return "cr:Split" in record_set.data_types
-
-
-@RULES.rule("CRO524", "split-key-missing", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+@RULES.rule("CRO524", "split-key-missing", on=RecordSet, severity=WARNING, spec=_SPLITS)
 def split_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     """A record set of splits has no key.
 
@@ -721,12 +679,11 @@ def split_key_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: splits with a name but no `key`.
     Fix: add `key`.
     """
-    if _is_split(record_set) and record_set.lacks("cr:key"):
-        message = f"{record_set.title}: `key` is missing"
-        yield Problem(message, record_set.at, "add `key` with the field of the split's name")
+    if "cr:Split" in record_set.data_types and record_set.lacks("cr:key"):
+        yield record_set.problem("`key` is missing", "add `key` with the field of the split's name")
 
 
-@RULES.rule("CRO525", "split-url-missing", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+@RULES.rule("CRO525", "split-url-missing", on=RecordSet, severity=WARNING, spec=_SPLITS)
 def split_url_missing(record_set: RecordSet) -> Iterator[Problem]:
     """A record set of splits has no `url` field.
 
@@ -734,11 +691,11 @@ def split_url_missing(record_set: RecordSet) -> Iterator[Problem]:
     Example: splits `train` and `dev` with only a name.
     Fix: add a field `url` with `cr:TrainingSplit`, `cr:ValidationSplit` or `cr:TestSplit` as values.
     """
-    if _is_split(record_set) and record_set.fields and not _has_property(record_set, "url"):
-        yield Problem(f"{record_set.title}: a `url` field is missing", record_set.at, "add a field `url`")
+    if _lacks_field(record_set, "cr:Split", "url"):
+        yield record_set.problem("a `url` field is missing", "add a field `url`")
 
 
-@RULES.rule("CRO526", "split-url-unknown", on=RecordSet, severity=Severity.WARNING, spec="croissant-1.0#splits")
+@RULES.rule("CRO526", "split-url-unknown", on=RecordSet, severity=WARNING, spec=_SPLITS)
 def split_url_unknown(record_set: RecordSet) -> Iterator[Problem]:
     """The URL of a split is unknown to Croissant.
 
@@ -746,18 +703,15 @@ def split_url_unknown(record_set: RecordSet) -> Iterator[Problem]:
     Example: `"splits/url": "cr:DevSplit"`.
     Fix: write one of them, or the URL of a concept in another vocabulary.
     """
-    if not _is_split(record_set):
-        return
-    for pointer, row in record_set.rows or ():
+    for pointer, row in (record_set.rows or ()) if "cr:Split" in record_set.data_types else ():
         for name, value in row.items() if isinstance(row, dict) else ():
             unknown = isinstance(value, str) and short(value).startswith("cr:") and short(value) not in SPLITS
             if unknown and name.rpartition("/")[2] == "url":
-                message = f"{record_set.title}: unknown split `{clip(value)}`"
                 hint = f"write {one_of(['cr:TrainingSplit', 'cr:ValidationSplit', 'cr:TestSplit'])}"
-                yield Problem(message, record_set.description.places.of(pointer), hint)
+                yield record_set.problem(f"unknown split `{clip(value)}`", hint, pointer)
 
 
-@RULES.rule("CRO527", "bbox-format-unknown", on=Field, severity=Severity.WARNING, spec="croissant-1.0#boundingbox")
+@RULES.rule("CRO527", "bbox-format-unknown", on=Field, severity=WARNING, spec="croissant-1.0#boundingbox")
 def bbox_format_unknown(field: Field) -> Iterator[Problem]:
     """The format of a bounding box is not a Keras format.
 
@@ -765,15 +719,13 @@ def bbox_format_unknown(field: Field) -> Iterator[Problem]:
     Example: `"format": "XYWH_CENTER"`.
     Fix: write one of the Keras formats, such as `CENTER_XYWH`, `XYWH`, `XYXY`.
     """
-    if "cr:BoundingBox" not in field.data_types:
-        return
-    for view, literal in _formats(field):
+    for view, literal in _formats(field) if "cr:BoundingBox" in field.data_types else ():
         if literal.value.upper() not in BOUNDING_BOX_FORMATS:
-            message = f"{view.title}: unknown bounding box format `{clip(literal.value)}`"
-            yield Problem(message, view.place_of(literal), "write a format such as `CENTER_XYWH`, `XYWH` or `XYXY`")
+            message = f"unknown bounding box format `{clip(literal.value)}`"
+            yield view.problem(message, "write a format such as `CENTER_XYWH`, `XYWH` or `XYXY`", literal)
 
 
-@RULES.rule("CRO528", "mask-kind-missing", on=Field, severity=Severity.WARNING, spec="croissant-1.0#segmentationmask")
+@RULES.rule("CRO528", "mask-kind-missing", on=Field, severity=WARNING, spec="croissant-1.0#segmentationmask")
 def mask_kind_missing(field: Field) -> Iterator[Problem]:
     """A segmentation mask does not declare whether it is a polygon or an image.
 
@@ -783,6 +735,6 @@ def mask_kind_missing(field: Field) -> Iterator[Problem]:
     """
     types = field.data_types
     if "cr:SegmentationMask" in types and not {"sc:GeoShape", "sc:ImageObject"}.intersection(types):
-        message = f"{field.title}: the mask is neither `sc:GeoShape` nor `sc:ImageObject`"
+        message = "the mask is neither `sc:GeoShape` nor `sc:ImageObject`"
         hint = "add `sc:GeoShape` for a polygon or `sc:ImageObject` for an image"
-        yield Problem(message, field.place("cr:dataType"), hint)
+        yield field.problem(message, hint, "cr:dataType")
