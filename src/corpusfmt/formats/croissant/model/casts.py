@@ -71,10 +71,9 @@ def to_text(value: Any) -> str:
 def to_boolean(value: Any) -> bool:
     if isinstance(value, bool):
         return value
-    found = _BOOLEANS.get(_stripped(value).lower()) if isinstance(value, str | bytes) else None
-    if found is None:
+    if (text := _stripped(value).lower()) not in _BOOLEANS:
         raise _fault(value, "a boolean")
-    return found
+    return _BOOLEANS[text]
 
 
 def to_integer(value: Any) -> int:
@@ -82,8 +81,7 @@ def to_integer(value: Any) -> int:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    whole = _WHOLE.fullmatch(text)
+    whole = _WHOLE.fullmatch(text := _stripped(value))
     if whole is None:
         raise _fault(value, "an integer")
     _in_range(text)
@@ -113,8 +111,7 @@ def _integer_of(bits: int, *, signed: bool) -> Cast:
 def to_float(value: Any) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text := _stripped(value)):
         return _in_range(text)
     if not _NO_NUMBER.fullmatch(text):
         raise _fault(value, "a number")
@@ -136,35 +133,28 @@ def _float_of(code: str, bits: int) -> Cast:
 def to_number(value: Any) -> int | float:
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    return to_integer(text) if _INTEGER.fullmatch(text) else to_float(value)
+    return to_integer(value) if _INTEGER.fullmatch(_stripped(value)) else to_float(value)
 
 
-def to_date(value: Any) -> str:
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if not is_date(text):
-        raise _fault(value, "an ISO 8601 date")
-    return text
+def _text_that(fits: Callable[[str], object], wanted: str) -> Cast:
+    """Return a cast to text of a form, without the white space around it."""
+
+    def cast(value: Any) -> str:
+        if not fits(text := _stripped(value)):
+            raise _fault(value, wanted)
+        return text
+
+    return cast
 
 
-def to_time(value: Any) -> str:
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if not _TIME.fullmatch(text):
-        raise _fault(value, "an ISO 8601 time")
-    return text
-
-
-def to_url(value: Any) -> str:
-    text = _stripped(value) if isinstance(value, str | bytes) else ""
-    if not text or re.search(r"\s", text):
-        raise _fault(value, "a URL")
-    return text
+to_date = _text_that(is_date, "an ISO 8601 date")
+to_time = _text_that(_TIME.fullmatch, "an ISO 8601 time")
+to_url = _text_that(re.compile(r"\S+").fullmatch, "a URL")
 
 
 def to_box(value: Any) -> list[float]:
     if isinstance(value, str | bytes):
-        text = _stripped(value)
-        value = [part for part in re.split(r"[\s,;]+", text.strip("[]()")) if part]
+        value = [part for part in re.split(r"[\s,;]+", _stripped(value).strip("[]()")) if part]
     if not isinstance(value, list) or len(value) != _SIDES:
         raise _fault(value, "a bounding box of 4 numbers")
     return [to_float(each) for each in value]
@@ -174,8 +164,11 @@ def unchanged(value: Any) -> Any:
     return value
 
 
-def _stripped(value: str | bytes) -> str:
-    return (value if isinstance(value, str) else _text_of(value)).strip(" \t\r\n")
+def _stripped(value: Any) -> str:
+    """Return text without the white space around it, "" for any other value."""
+    if isinstance(value, bytes):
+        value = _text_of(value)
+    return value.strip(" \t\r\n") if isinstance(value, str) else ""
 
 
 #: The cast of each type; other types leave values unchanged.
@@ -218,22 +211,17 @@ def date_pattern(pattern: str) -> str | None:
     """Return a CLDR or strftime date pattern in the form for strptime; None for an unsupported one."""
     if "%" in pattern:
         return pattern
-    found = []
+    pieces = []
     position = 0
     for match in _PIECE.finditer(pattern):
-        if match.start() != position:
+        piece = match.group()
+        if match.start() != position or (piece[0].isalpha() and piece not in _CLDR):
             return None
         position = match.end()
-        piece = match.group()
         if piece[0] == "'":
-            found.append((match.group(1).replace("''", "'") or "'").replace("%", "%%"))
-        elif piece[0].isalpha():
-            if piece not in _CLDR:
-                return None
-            found.append(_CLDR[piece])
-        else:
-            found.append(piece)
-    return "".join(found) if position == len(pattern) else None
+            piece = (match.group(1).replace("''", "'") or "'").replace("%", "%%")
+        pieces.append(_CLDR.get(match.group(), piece))
+    return "".join(pieces) if position == len(pattern) else None
 
 
 def date_in(pattern: str) -> Cast:
@@ -241,9 +229,8 @@ def date_in(pattern: str) -> Cast:
     has_time = _TIMES.search(pattern) is not None
 
     def cast(value: Any) -> str:
-        text = _stripped(value) if isinstance(value, str | bytes) else ""
         try:
-            found = datetime.strptime(text, pattern)  # noqa: DTZ007 - a zone is kept where the text has one
+            found = datetime.strptime(_stripped(value), pattern)  # noqa: DTZ007 - a zone is kept where the text has one
         except ValueError:
             raise _fault(value, f"a date in the format `{pattern}`") from None
         return found.isoformat() if has_time else found.date().isoformat()
@@ -267,12 +254,11 @@ def many(cast: Cast, value: Any) -> list[Any]:
     """Cast each value of a list; text may be a JSON list, and any other value counts as a list of one."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
-            inside = json_value(value)
+            value = json_value(value)
         except NumberFault:
             raise
         except JsonFault:
-            inside = value
-        value = inside
+            pass
     values = value if isinstance(value, list) else [value]
     return [None if each is None else cast(each) for each in values]
 

@@ -96,11 +96,7 @@ def json_terms(context: Any) -> set[str]:
         context = bundled(context)
     if not isinstance(context, dict):
         return set()
-    return {term for term, definition in context.items() if isinstance(definition, dict) and _is_json(definition)}
-
-
-def _is_json(definition: dict[str, Any]) -> bool:
-    return definition.get("@type") == "@json"
+    return {term for term, value in context.items() if isinstance(value, dict) and value.get("@type") == "@json"}
 
 
 class Terms(Struct):
@@ -137,51 +133,36 @@ def simple_terms(context: Any) -> Terms:
     if not isinstance(context, dict):
         raise NotSimple
     terms = Terms()
-    for name, definition in context.items():
+    # Prefixes before the terms that use them.
+    for name, definition in sorted(context.items(), key=lambda term: "://" not in str(term[1])):
         if name == "@vocab" and isinstance(definition, str) and "://" in definition:
             terms.vocab = definition
         elif name == "@language" and (definition is None or isinstance(definition, str)):
             terms.language = (definition or "").lower()
         elif not _TERM.fullmatch(name):
             raise NotSimple
-        elif isinstance(definition, str) and "://" in definition and not definition.endswith("//"):
-            _define(terms, name, definition, prefix=True)
-    for name, definition in context.items():
-        if name.startswith("@") or name in terms.iris:
-            continue
-        if isinstance(definition, str):
-            _define(terms, name, _compact(terms, definition), prefix=True)
-        elif isinstance(definition, dict) and definition.keys() <= {"@id", "@type"} and "@id" in definition:
-            _define(terms, name, _compact(terms, definition["@id"]), prefix=False)
-            coercion = definition.get("@type")
-            if coercion in ("@id", "@vocab", "@json"):
-                terms.coercions[name] = coercion
-            elif coercion is not None:
-                raise NotSimple
+        elif isinstance(definition, dict) and definition.keys() <= {"@id", "@type"}:
+            terms.iris[name] = _full(terms, definition.get("@id"))
+            if "@type" in definition:
+                if definition["@type"] not in ("@id", "@vocab", "@json"):
+                    raise NotSimple
+                terms.coercions[name] = definition["@type"]
         else:
-            raise NotSimple
+            iri = terms.iris[name] = _full(terms, definition)
+            if iri.endswith(_ENDS_A_PREFIX):
+                terms.prefixes[name] = iri
     return terms
 
 
-def _define(terms: Terms, name: str, iri: str, *, prefix: bool) -> None:
-    if not _ABSOLUTE.fullmatch(iri):
+def _full(terms: Terms, iri: Any) -> str:
+    """Return the IRI of a term. Raises `NotSimple` if it is neither absolute nor compact, with a prefix that is known."""
+    prefix, colon, rest = iri.partition(":") if isinstance(iri, str) else ("_", "", "")
+    if not colon or prefix == "_" or not (rest.startswith("//") or prefix in terms.prefixes):
         raise NotSimple
-    terms.iris[name] = iri
-    if prefix and iri.endswith(_ENDS_A_PREFIX):
-        terms.prefixes[name] = iri
-
-
-def _compact(terms: Terms, value: Any) -> str:
-    if not isinstance(value, str):
+    full = iri if rest.startswith("//") else terms.prefixes[prefix] + rest
+    if not _ABSOLUTE.fullmatch(full):
         raise NotSimple
-    prefix, colon, rest = value.partition(":")
-    if not colon or prefix == "_":
-        raise NotSimple
-    if rest.startswith("//"):
-        return value
-    if prefix not in terms.prefixes:
-        raise NotSimple
-    return terms.prefixes[prefix] + rest
+    return str(full)
 
 
 def likely_terms(contexts: list[PlacedContext]) -> Terms:

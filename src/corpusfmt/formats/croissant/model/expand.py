@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 from typing import Literal as OneOf
 
@@ -56,8 +57,9 @@ class ExpansionFault(Exception):
 class Expansion(Struct):
     """The nodes of a document (`nodes` at the top, `every` node in document order), and what the expansion found.
 
-    `names` maps the IRIs of all properties and classes to their short names, `undeclared` a prefix that no context declares to the pointers of its uses; `namespaces` maps mistaken
-    namespace IRIs and both forms of schema.org to the pointer of their first use.
+    `names` maps the IRIs of all properties and classes to their short names, `undeclared` a prefix that no context declares
+    to the pointers of its uses; `namespaces` maps mistaken namespace IRIs and both forms of schema.org to the pointer of their
+    first use.
     """
 
     nodes: list[Node]
@@ -68,6 +70,20 @@ class Expansion(Struct):
     namespaces: dict[str, str] = field(default_factory=dict)
     ids_not_strings: list[tuple[str, Any]] = field(default_factory=list)
 
+    def short(self, iri: str, pointer: str) -> str:
+        """Return the short name of an IRI that is used at a pointer."""
+        name = self.names.get(iri)
+        if name is None:
+            name = self.names[iri] = short(iri)
+            namespace = iri[: len(iri) - len(name.partition(":")[2])]
+            if name is not iri and (namespace in MISTAKEN_NAMESPACES or name.startswith("sc:")):
+                self.namespaces.setdefault(namespace, pointer)
+        if name is iri:
+            prefix, colon, rest = iri.partition(":")
+            if colon and prefix not in _SCHEMES and not rest.startswith("//"):
+                self.undeclared.setdefault(prefix, []).append(pointer)
+        return name
+
 
 def expand(tree: Any) -> Expansion:
     """Expand a JSON document decoded by `parse`. Raises `ExpansionFault`."""
@@ -75,43 +91,6 @@ def expand(tree: Any) -> Expansion:
         return _Simple(tree).expansion
     except NotSimple:
         return expand_fully(tree)
-
-
-class _Names:
-    """Shortens IRIs, and records mistaken namespaces and undeclared prefixes."""
-
-    def __init__(self, expansion: Expansion) -> None:
-        self._expansion = expansion
-        self._known = expansion.names
-
-    def short(self, iri: str, pointer: str) -> str:
-        known = self._known.get(iri)
-        if known is not None:
-            if known is iri:
-                self._note_prefix(iri, pointer)
-            return known
-        name = short(iri)
-        self._known[iri] = name
-        if name is iri:
-            self._note_prefix(iri, pointer)
-        else:
-            namespace = iri[: len(iri) - len(name.partition(":")[2])]
-            if namespace in MISTAKEN_NAMESPACES or name.startswith("sc:"):
-                self._expansion.namespaces.setdefault(namespace, pointer)
-        return name
-
-    def _note_prefix(self, iri: str, pointer: str) -> None:
-        prefix, colon, rest = iri.partition(":")
-        if colon and prefix not in _SCHEMES and not rest.startswith("//"):
-            self._expansion.undeclared.setdefault(prefix, []).append(pointer)
-
-
-class _Meaning(Struct, frozen=True):
-    """What a name in the document means (None if the context drops it), and what it adds to a JSON pointer."""
-
-    iri: str | None
-    coercion: str
-    step: str
 
 
 class _Simple:
@@ -122,9 +101,9 @@ class _Simple:
             raise NotSimple
         context = tree.get("@context")
         self._terms = simple_terms(as_meant(context))
-        self._meanings: dict[str, _Meaning] = {}
+        #: What each name means (None if the context drops it), how its values are read, and its step in a JSON pointer.
+        self._meanings: dict[str, tuple[str | None, str, str]] = {}
         self.expansion = Expansion([], [PlacedContext("/@context", context)])
-        self._names = _Names(self.expansion)
         self.expansion.nodes.append(self._node(tree, "", ""))
 
     def _node(self, raw: dict[str, Any], pointer: str, role: str) -> Node:
@@ -134,26 +113,23 @@ class _Simple:
             if key[:1] == "@":
                 self._keyword(node, key, value)
                 continue
-            meaning = self._meanings.get(key) or self._meaning(key)
-            place = pointer + meaning.step
-            if meaning.iri is None:
+            if key not in self._meanings:
+                iri = self._terms.iri(key)
+                known = iri if iri is not None and ":" in iri else None
+                self._meanings[key] = known, self._terms.coercions.get(key, ""), f"/{escaped(key)}"
+            iri, coercion, step = self._meanings[key]
+            place = pointer + step
+            if iri is None:
                 node.dropped[key] = place
                 continue
-            found = self._values(value, meaning.coercion, place, key)
-            if found or isinstance(value, list):
-                name = self._names.short(meaning.iri, place)
+            values = self._values(value, coercion, place, key)
+            if values or isinstance(value, list):
+                name = self.expansion.short(iri, place)
                 if name in node.keys:
                     raise NotSimple  # two spellings of one property: the full algorithm decides their order
                 node.keys[name] = key
-                node.values[name] = found
+                node.values[name] = values
         return node
-
-    def _meaning(self, key: str) -> _Meaning:
-        iri = self._terms.iri(key)
-        known = iri is not None and ":" in iri
-        meaning = _Meaning(iri if known else None, self._terms.coercions.get(key, ""), f"/{escaped(key)}")
-        self._meanings[key] = meaning
-        return meaning
 
     def _keyword(self, node: Node, key: str, value: Any) -> None:
         if key == "@id" and isinstance(value, str):
@@ -163,7 +139,7 @@ class _Simple:
             for each in value if isinstance(value, list) else [value]:
                 if not isinstance(each, str):
                     raise NotSimple
-                node.types.append(self._names.short(self._class(each), f"{node.pointer}/@type"))
+                node.types.append(self.expansion.short(self._class(each), f"{node.pointer}/@type"))
         elif not (key == "@context" and not node.pointer) and not (key == "@language" and isinstance(value, str)):
             raise NotSimple
 
@@ -195,14 +171,12 @@ class _Simple:
         if isinstance(value, dict):
             return [self._node(value, pointer, key)]
         if isinstance(value, list):
-            found: list[Value] = []
-            for index, each in enumerate(value):
-                found += self._values(each, coercion, f"{pointer}/{index}", key)
-            return found
+            items = (self._values(each, coercion, f"{pointer}/{index}", key) for index, each in enumerate(value))
+            return list(chain.from_iterable(items))
         return [] if value is None else [Literal(value, pointer)]
 
     def _reference(self, iri: str, written: str, pointer: str, key: str) -> Node:
-        self._names.short(iri, pointer)
+        self.expansion.short(iri, pointer)
         reference = Node(pointer, iri, written, role=key)
         self.expansion.every.append(reference)
         return reference
@@ -221,7 +195,6 @@ class _Full:
     def __init__(self, tree: Any) -> None:
         self._contexts = contexts_of(tree)
         self.expansion = Expansion([], self._contexts)
-        self._names = _Names(self.expansion)
         if len(self._contexts) > _MOST_CONTEXTS:
             reason = f"{len(self._contexts)} contexts, the limit is {_MOST_CONTEXTS}"
             hint = "write one `@context` object for the whole document"
@@ -233,10 +206,8 @@ class _Full:
         self._terms = likely_terms([PlacedContext(each.pointer, as_meant(each.value)) for each in self._contexts])
         self._opaque = {term for context in self._contexts for term in json_terms(context.value)}
         self._maps = {term for context in self._contexts for term in _map_terms(context.value)}
-        self._values_named = {
-            name for name, iri in self._terms.iris.items() if iri in _VALUE_KEYWORDS
-        } | _VALUE_KEYWORDS
-        self._ids_named = {name for name, iri in self._terms.iris.items() if iri == "@id"} | {"@id"}
+        self._ids_named = self._meaning("@id")
+        self._values_named = self._meaning("@value", "@list", "@set")
         self._stamped: list[tuple[str, dict[str, Any]]] = []
         stamped = self._with_stamps(tree, "", stamp=True)
         if len(self._stamped) > _MOST_NODES:
@@ -245,6 +216,10 @@ class _Full:
             raise ExpansionFault("syntax", reason, hint=hint)
         for item in self._pyld(stamped):
             self._take_top(item)
+
+    def _meaning(self, *keywords: str) -> set[str]:
+        """Return some keywords, and the terms that mean the same."""
+        return {*keywords, *(name for name, iri in self._terms.iris.items() if iri in keywords)}
 
     def _with_stamps(self, value: Any, pointer: str, *, stamp: bool) -> Any:
         if isinstance(value, list):
@@ -271,7 +246,7 @@ class _Full:
         from pyld import jsonld  # noqa: PLC0415 - slow to import, and most descriptions do without
 
         try:
-            expanded = _expanded(tree)
+            return _expanded(tree)
         except jsonld.JsonLdError as error:
             meter().check()  # PyLD reports any exception raised inside it as a fault of the document
             raise self._fault(error) from error
@@ -282,7 +257,6 @@ class _Full:
             # PyLD crashes on values that contexts and nodes must not have: a fault of the document.
             reason = f"not valid JSON-LD: {type(error).__name__}: {error}"
             raise ExpansionFault("syntax", reason) from error
-        return expanded
 
     def _fault(self, error: Any) -> ExpansionFault:
         code = str(error.code or error.type)
@@ -291,20 +265,21 @@ class _Full:
             wrong = details.get("languageMap", details.get("value", details.get("element", "")))
             return ExpansionFault("value", f"`{clip(wrong)}`", self._place_of({"value": wrong}))
         term = details.get("term")
-        if _IS_OF_CONTEXT.intersection(code.replace("@", " ").split()) or "context" in details:
-            if not isinstance(term, str):
-                term = self._faulty_term(code)
+        is_of_context = "context" in details or not _IS_OF_CONTEXT.isdisjoint(code.replace("@", " ").split())
+        if is_of_context and not isinstance(term, str):
+            term = self._faulty_term(code)
+        reason = f"{code} (`{term}`)" if isinstance(term, str) else code
+        if is_of_context:
             hint = "correct the context, or use the one of Appendix 1 of the specification"
-            return ExpansionFault("context", f"{code}{_about(term)}", self._place_of_term(term), hint)
-        return ExpansionFault("syntax", f"{code}{_about(term)}", self._place_of(details))
+            return ExpansionFault("context", reason, self._place_of_term(term), hint)
+        return ExpansionFault("syntax", reason, self._place_of(details))
 
     def _faulty_term(self, code: str) -> str | None:
         """Return the faulty term that PyLD does not name: the first that fails the same way alone, with the prefixes."""
-        for context in self._contexts:
-            if not isinstance(context.value, dict) or len(context.value) > _MOST_TERMS:
-                continue
-            prefixes = {term: iri for term, iri in context.value.items() if is_absolute(iri)}
-            for term, definition in context.value.items():
+        contexts = (context.value for context in self._contexts if isinstance(context.value, dict))
+        for context in (each for each in contexts if len(each) <= _MOST_TERMS):
+            prefixes = {term: iri for term, iri in context.items() if is_absolute(iri)}
+            for term, definition in context.items():
                 if _context_fault({**prefixes, term: definition}) == code:
                     return str(term)
         return None
@@ -349,13 +324,13 @@ class _Full:
             node.written_id = next(iter(written.values()), node.id)
         # A type that only looks like a keyword, such as `@foo`, expands to null.
         for each in filter(None, item.get("@type", ())):
-            node.types.append(self._names.short(each.removeprefix(BASE), f"{pointer}/@type"))
+            node.types.append(self.expansion.short(each.removeprefix(BASE), f"{pointer}/@type"))
         self._read_keys(node, raw)
         for iri, values in item.items():
             if iri[:1] != "@" and iri != _STAMP:
                 place = node.keys.get(short(iri))
                 at = f"{pointer}/{escaped(place)}" if place else pointer
-                name = self._names.short(iri, at)
+                name = self.expansion.short(iri, at)
                 node.values.setdefault(name, []).extend(self._values(values, raw.get(place or ""), at, place or ""))
                 node.keys.setdefault(name, name)
         node.keys = {name: key for name, key in node.keys.items() if name in node.values}
@@ -377,29 +352,25 @@ class _Full:
         leaves = list(_leaves(raw, pointer))
         if len(leaves) != len(items):
             leaves = [(pointer, raw)] * len(items)
-        found: list[Value] = []
+        read: list[Value] = []
         for item, (place, leaf) in zip(items, leaves, strict=True):
             if "@value" in item:
                 kind = item.get("@type", "")
                 if kind == "@json":  # one literal, of any value
-                    found.append(Literal(_without_stamps(item["@value"]), pointer, kind))
+                    read.append(Literal(_without_stamps(item["@value"]), pointer, kind))
                 else:
-                    found.append(Literal(item["@value"], place, kind, item.get("@language", "")))
+                    read.append(Literal(item["@value"], place, kind, item.get("@language", "")))
             else:
                 child = self._node(item, key, place)
-                found.append(child)
+                read.append(child)
                 if child.is_reference and _STAMP not in item:  # a string that the context made a reference
                     child.written_id = leaf
-                    self._names.short(item["@id"], place)
-        return found
+                    self.expansion.short(item["@id"], place)
+        return read
 
 
 #: In a context with more terms, the faulty term is not searched for.
 _MOST_TERMS = 200
-
-
-def _about(term: Any) -> str:
-    return f" (`{term}`)" if isinstance(term, str) else ""
 
 
 def _expanded(tree: Any) -> list[Any]:
@@ -407,8 +378,7 @@ def _expanded(tree: Any) -> list[Any]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyLD warns about terms and types, which have rules of their own
-        expanded: list[Any] = jsonld.expand(tree, {"base": BASE, "documentLoader": _load})
-    return expanded
+        return list(jsonld.expand(tree, {"base": BASE, "documentLoader": _load}))
 
 
 def _context_fault(context: dict[str, Any]) -> str | None:
@@ -419,7 +389,7 @@ def _context_fault(context: dict[str, Any]) -> str | None:
     except jsonld.JsonLdError as error:
         return str(error.code or error.type)
     except (ExpansionFault, RecursionError, AttributeError, IndexError, KeyError, TypeError, ValueError):
-        return None
+        pass
     return None
 
 
@@ -427,28 +397,17 @@ def _context_fault(context: dict[str, Any]) -> str | None:
 _MOST_CONTEXTS = 1_000
 # PyLD needs several kilobytes for a node.
 _MOST_NODES = 50_000
-_VALUE_KEYWORDS = {"@value", "@list", "@set"}
-_IS_OF_CONTEXT = {
-    "context",
-    "mapping",
-    "term",
-    "keyword",
-    "redefinition",
-    "base",
-    "vocab",
-    "prefix",
-    "container",
-    "cyclic",
-}
+# Words in the codes of faults of contexts.
+_IS_OF_CONTEXT = frozenset(
+    "base container context cyclic keyword mapping prefix redefinition term vocab".split()  # noqa: SIM905
+)
 
 
 def _map_terms(context: Any) -> Iterator[str]:
-    if isinstance(context, dict):
-        for term, definition in context.items():
-            if isinstance(definition, dict) and "@container" in definition:
-                containers = definition["@container"]
-                if containers not in ("@set", "@list", ["@set"], ["@list"]):
-                    yield term
+    for term, definition in context.items() if isinstance(context, dict) else ():
+        containers = definition.get("@container", "@set") if isinstance(definition, dict) else "@set"
+        if containers not in ("@set", "@list", ["@set"], ["@list"]):
+            yield term
 
 
 def _load(url: str, _options: Any) -> dict[str, Any]:

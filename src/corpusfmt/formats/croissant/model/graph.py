@@ -33,7 +33,7 @@ from corpusfmt.formats.croissant.model.shapes import (
 from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.formats.croissant.model.version import version_of
 from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
-from corpusfmt.io.text import JsonFault, escaped, parsed_json
+from corpusfmt.io.text import JsonFault, escaped, parsed_json, path_to
 from corpusfmt.model import Location, Problem
 
 #: The properties of a DataSource that name the origin of data, and the classes that each may name.
@@ -43,7 +43,7 @@ SOURCE_PROPERTIES = {
     "cr:recordSet": ("cr:RecordSet",),
     "cr:field": ("cr:Field",),
 }
-
+_FILES = ("cr:FileObject", "cr:FileSet")
 
 # What a Croissant property becomes under a context that has only `@vocab` for it.
 _FALLEN = {name: f"sc:{local_name(name)}" for name in CROISSANT_PROPERTIES}
@@ -60,11 +60,13 @@ _NONE: list[Value] = []
 class View:
     """A node in its role. Croissant terms that `@vocab` turned into schema.org's are read as Croissant's."""
 
-    def __init__(self, node: Node, description: Description, parent: View | None, shape: Shape) -> None:
+    #: The table of its class.
+    shape: Shape
+
+    def __init__(self, node: Node, description: Description, parent: View | None) -> None:
         self.node = node
         self.description = description
         self.parent = parent
-        self.shape = shape
         #: The values by property. Few descriptions have terms that fell.
         self.values = _as_meant(node.values) if description.has_fallen else node.values
 
@@ -91,15 +93,15 @@ class View:
 
     def text(self, name: str) -> str | None:
         """Return the first value of a property that is a string."""
-        return next((v.value for v in self.all(name) if isinstance(v, Literal) and isinstance(v.value, str)), None)
+        return next((literal.value for literal in self.texts(name)), None)
 
     def texts(self, name: str) -> Iterator[Literal]:
         """Yield the values of a property that are strings."""
-        return (v for v in self.all(name) if isinstance(v, Literal) and isinstance(v.value, str))
+        return (value for value in self.all(name) if isinstance(value, Literal) and isinstance(value.value, str))
 
     def is_true(self, name: str) -> bool:
         """Return whether a boolean property is true."""
-        return any(isinstance(v, Literal) and v.value is True for v in self.all(name))
+        return any(isinstance(value, Literal) and value.value is True for value in self.all(name))
 
     @property
     def at(self) -> Location:
@@ -160,21 +162,18 @@ class View:
     @cached_property
     def data_types(self) -> list[str]:
         """The data types as short names, whether they are IRIs or strings under the context."""
-        found = []
-        for value in self.all("cr:dataType"):
-            name = value.id if isinstance(value, Node) else value.value
-            if isinstance(name, str):
-                found.append(short(name))
-        return found
+        return [short(value.iri) for value in self.all("cr:dataType") if value.iri is not None]
 
 
 def _as_meant(values: dict[str, list[Value]]) -> dict[str, list[Value]]:
-    fallen = {_MEANT[name]: found for name, found in values.items() if name in _MEANT}
-    return {**fallen, **{name: found for name, found in values.items() if found}}
+    fallen = {_MEANT[name]: listed for name, listed in values.items() if name in _MEANT}
+    return fallen | {name: listed for name, listed in values.items() if listed}
 
 
 class Dataset(View):
     """The data set."""
+
+    shape = DATASET
 
 
 class Element(View):
@@ -184,8 +183,8 @@ class Element(View):
 class Resource(Element):
     """A FileObject or FileSet; `manifests` are the containers that are a DataSource."""
 
-    def __init__(self, node: Node, description: Description, parent: View, shape: Shape) -> None:
-        super().__init__(node, description, parent, shape)
+    def __init__(self, node: Node, description: Description, parent: View) -> None:
+        super().__init__(node, description, parent)
         self.manifests: list[DataSource] = []
 
     @property
@@ -200,9 +199,13 @@ class Resource(Element):
 class FileObject(Resource):
     """One file."""
 
+    shape = FILE_OBJECT
+
 
 class FileSet(Resource):
     """A set of files in a container."""
+
+    shape = FILE_SET
 
 
 def identity_of(value: Any) -> str:
@@ -213,8 +216,10 @@ def identity_of(value: Any) -> str:
 class RecordSet(Element):
     """A record set; `fields` are the top-level ones, `annotations` describe whole records."""
 
-    def __init__(self, node: Node, description: Description, parent: View, shape: Shape) -> None:
-        super().__init__(node, description, parent, shape)
+    shape = RECORD_SET
+
+    def __init__(self, node: Node, description: Description, parent: View) -> None:
+        super().__init__(node, description, parent)
         self.fields: list[Field] = []
         self.annotations: list[Field] = []
         self._columns: dict[str, dict[str, dict[str, Any]]] = {}
@@ -228,105 +233,93 @@ class RecordSet(Element):
     @property
     def every_annotation(self) -> Iterator[Field]:
         """Yield the annotations of the records, of their fields and of annotations, with their nested fields."""
-        pending = list(reversed(self.annotations))
-        for each in self.every_field:
-            pending.extend(reversed(each.annotations))
+        pending = [*self.annotations, *(each for field in self.every_field for each in field.annotations)][::-1]
         while pending:
-            for each in _with_sub_fields([pending.pop()]):
-                yield each
-                pending.extend(reversed(each.annotations))
+            for field in _with_sub_fields([pending.pop()]):
+                yield field
+                pending.extend(reversed(field.annotations))
 
     @cached_property
     def rows(self) -> list[tuple[str, object]] | None:
         """The inline records with their JSON pointers; None if the records are elsewhere. Constants alone are one record."""
         if self.fields and self.lacks("cr:data"):
-            values = (each for each in self.every_field if not each.sub_fields)
-            if all(each.is_in_constant and not each.sources for each in values):
+            leaves = (field for field in self.every_field if not field.sub_fields)
+            if all(field.is_in_constant and not field.sources for field in leaves):
                 return [(self.node.pointer, {})]
         return self.inline("cr:data")
 
     def columns(self, name: str) -> dict[str, dict[str, Any]]:
         """Return the values of `data` or `examples` by key and by the JSON pointer of the record."""
         if name not in self._columns:
-            found = self._columns[name] = {}
+            columns = self._columns[name] = {}
             for pointer, row in self.inline(name) or ():
                 for key, value in row.items() if isinstance(row, dict) else ():
-                    found.setdefault(key, {})[pointer] = value
+                    columns.setdefault(key, {})[pointer] = value
         return self._columns[name]
 
-    def column(self, each: Field, name: str = "cr:data") -> dict[str, Any]:
+    def column(self, field: Field, name: str = "cr:data") -> dict[str, Any]:
         """Return the values of a field in `data` or `examples`, by its id as written or as expanded."""
-        ids = dict.fromkeys(id_ for id_ in (each.id, each.node.written_id) if isinstance(id_, str))
-        first, *others = [self.columns(name).get(id_, {}) for id_ in ids] or [{}]
-        return first | others[0] if others else first
+        ids = [each for each in dict.fromkeys((field.id, str(field.node.written_id))) if each in self.columns(name)]
+        columns = [self.columns(name)[each] for each in ids if each is not None]
+        return columns[0] if len(columns) == 1 else dict(pair for column in columns for pair in column.items())
 
-    def given(self, each: Field) -> dict[str, Any]:
+    def given(self, field: Field) -> dict[str, Any]:
         """Return the values of a field that the description has, by their JSON pointers: its constant, inline records."""
-        place = each.constant_pointer
-        return ({} if place is None else {place: each.constant}) | self.column(each)
+        place = field.constant_pointer
+        return ({} if place is None else {place: field.constant}) | self.column(field)
 
-    def values_of(self, each: Field) -> frozenset[str]:
+    def values_of(self, field: Field) -> frozenset[str]:
         """Return the identities of a field's values in the description."""
-        if each not in self._values:
-            self._values[each] = frozenset(map(identity_of, self.given(each).values()))
-        return self._values[each]
+        if field not in self._values:
+            self._values[field] = frozenset(map(identity_of, self.given(field).values()))
+        return self._values[field]
 
     def inline(self, name: str) -> list[tuple[str, object]] | None:
         """Return the records of `data` or `examples` with their pointers: a single object counts as a list of one."""
-        literals = [v for v in self.all(name) if isinstance(v, Literal) and v.type == "@json"]
-        if not literals:
-            return None
+        literals = [value for value in self.all(name) if isinstance(value, Literal) and value.type == "@json"]
         rows: list[tuple[str, object]] = []
         for literal in literals:
             if isinstance(literal.value, list):
                 rows += [(f"{literal.pointer}/{index}", row) for index, row in enumerate(literal.value)]
             else:
                 rows.append((literal.pointer, literal.value))
-        return rows
+        return rows if literals else None
 
     @property
     def keys(self) -> list[Value]:
         return self.all("cr:key")
 
-    def field_named(self, name: str) -> Field | None:
+    def field_named(self, name: str | None) -> Field | None:
         """Return the field with this id, as written or as expanded."""
-        return self._by_name.get(name)
+        return self._by_name.get(name) if name is not None else None
 
     @cached_property
     def _by_name(self) -> dict[str, Field]:
-        found: dict[str, Field] = {}
-        for each in chain(self.every_field, self.every_annotation):
-            for name in (each.node.id, each.node.written_id):
-                if isinstance(name, str):
-                    found.setdefault(name, each)
-        return found
+        fields = [*self.every_field, *self.every_annotation][::-1]
+        return {name: each for each in fields for name in (each.node.written_id, each.id) if isinstance(name, str)}
 
     @property
     def key_fields(self) -> list[Field]:
         """Return the fields of the key, or none if it also names something else."""
-        found = []
-        for value in self.keys:
-            name = value.value if isinstance(value, Literal) else value.id
-            named = self.field_named(name) if isinstance(name, str) else None
-            if named is not None:
-                found.append(named)
-        return found if len(found) == len(self.keys) else []
+        named = [self.field_named(value.iri) for value in self.keys]
+        fields = [field for field in named if field is not None]
+        return fields if len(fields) == len(named) else []
 
 
 class Field(Element):
-    """A field, nested or not. `is_parent_field` marks values of parentField, which may be an untyped shorthand."""
+    """A field, nested or not, in the property `name` of its parent. A value of parentField may be an untyped shorthand."""
 
-    def __init__(
-        self, node: Node, description: Description, parent: View, *, is_parent_field: bool, is_annotation: bool
-    ) -> None:
-        super().__init__(node, description, parent, FIELD)
+    shape = FIELD
+
+    def __init__(self, node: Node, description: Description, parent: View, name: str) -> None:
+        super().__init__(node, description, parent)
         self.sub_fields: list[Field] = []
         self.annotations: list[Field] = []
         self.parent_fields: list[Field] = []
         self.sources: list[DataSource] = []
         self.references: list[DataSource] = []
-        self.is_parent_field = is_parent_field
-        self.is_annotation = is_annotation
+        self.is_parent_field = name == "cr:parentField"
+        self.is_annotation = name == "cr:annotation"
 
     @property
     def record_set(self) -> RecordSet | None:
@@ -395,11 +388,10 @@ class Field(Element):
     def key_in(self, value: dict[str, Any]) -> str | None:
         """Return the key of this subfield in an object: its identifier, or the last part of one."""
         written = self.node.written_id if isinstance(self.node.written_id, str) else ""
-        exact = [name for name in (written, self.id, written.rpartition("/")[2]) if name and name in value]
+        exact = (name for name in (written, self.id, written.rpartition("/")[2]) if name and name in value)
         # In the expanded form, a key is an IRI.
-        return next(iter(exact), None) or next(
-            (name for name in value if written and name.endswith(f"/{written}")), None
-        )
+        iris = (name for name in value if written and name.endswith(f"/{written}"))
+        return next(chain(exact, iris), None)
 
 
 def _plain(value: Any) -> Any:
@@ -416,11 +408,21 @@ def _plain(value: Any) -> Any:
 class DataSource(View):
     """A source or a reference: a DataSource object, or a plain reference (`short_form`)."""
 
-    def __init__(self, node: Node, description: Description, parent: View, *, short_form: bool) -> None:
-        super().__init__(node, description, parent, DATA_SOURCE)
-        self.short_form = short_form
-        self.extracts: list[Extract] = []
-        self.transforms: list[Transform] = []
+    shape = DATA_SOURCE
+
+    @property
+    def short_form(self) -> bool:
+        return self.node.is_reference
+
+    @cached_property
+    def extracts(self) -> list[Extract]:
+        nodes = (value for value in self.all("cr:extract") if isinstance(value, Node))
+        return [Extract(node, self.description, self) for node in nodes]
+
+    @cached_property
+    def transforms(self) -> list[Transform]:
+        nodes = (value for value in self.all("cr:transform") if isinstance(value, Node))
+        return [Transform(node, self.description, self) for node in nodes]
 
     @property
     def reads_lines(self) -> bool:
@@ -442,8 +444,7 @@ class DataSource(View):
     @cached_property
     def target_views(self) -> list[View]:
         """The named nodes that the document defines. Use it only once all views exist."""
-        found = (self.description.view_of(value) for _, value in self.targets)
-        return [view for view in found if view is not None]
+        return [view for _, value in self.targets if (view := self.description.view_of(value)) is not None]
 
 
 def _with_sub_fields(fields: Iterable[Field]) -> Iterator[Field]:
@@ -461,13 +462,21 @@ class Selection(View):
 class Extract(Selection):
     """The part of a source that becomes a value."""
 
+    shape = EXTRACT
+
 
 class Transform(Selection):
     """A transformation of values."""
 
+    shape = TRANSFORM
+
 
 class Term(View):
     """A node of a class that Croissant refers to: of GeoCroissant, Tasks, PROV-O, ODRL or schema.org."""
+
+    def __init__(self, node: Node, description: Description, shape: Shape) -> None:
+        super().__init__(node, description, None)
+        self.shape = shape
 
     @property
     def label(self) -> str:
@@ -484,10 +493,6 @@ class Reference(Struct, eq=False):
     allowed: tuple[str, ...]
     count: int = 1
 
-    @property
-    def at(self) -> Location:
-        return self.holder.place(self.value)
-
 
 class Stranger(Struct, frozen=True, eq=False):
     """A value of distribution, recordSet, field or subField that has the wrong class."""
@@ -496,10 +501,6 @@ class Stranger(Struct, frozen=True, eq=False):
     name: str
     value: Value
     expected: tuple[str, ...]
-
-    @property
-    def at(self) -> Location:
-        return self.holder.place(self.value)
 
 
 def problem_of_all(views: Sequence[View], message: str, hint: str, at: str = "", *, minor: bool = False) -> Problem:
@@ -515,27 +516,24 @@ def rings(views: Iterable[_Linked], following: Callable[[_Linked], Iterable[_Lin
     """Yield each cycle of views once, in one pass over the links."""
     finished: set[int] = set()
     for start in views:
-        path: list[_Linked] = []
-        on_path: dict[int, int] = {}
-        pending: list[tuple[_Linked, Iterator[_Linked]]] = []
-        if id(start) not in finished:
-            pending.append((start, iter(following(start))))
-            on_path[id(start)] = 0
-            path.append(start)
+        path: dict[int, _Linked] = {}
+        pending = [iter([start])]
         while pending:
-            view, links = pending[-1]
-            link = next(links, None)
-            if link is None:
+            view = next(pending[-1], None)
+            if view is None:
                 pending.pop()
-                path.pop()
-                del on_path[id(view)]
-                finished.add(id(view))
-            elif id(link) in on_path:
-                yield path[on_path[id(link)] :]
-            elif id(link) not in finished:
-                on_path[id(link)] = len(path)
-                path.append(link)
-                pending.append((link, iter(following(link))))
+                if path:
+                    finished.add(path.popitem()[0])
+            elif id(view) in path:
+                ring = []
+                for above in reversed(path.values()):
+                    ring.append(above)
+                    if above is view:
+                        break
+                yield ring[::-1]
+            elif id(view) not in finished:
+                path[id(view)] = view
+                pending.append(iter(following(view)))
 
 
 class Description:
@@ -547,7 +545,7 @@ class Description:
         self.places = places
         tops = [node for node in expansion.nodes if "sc:Dataset" in node.types]
         claims = [value for node in tops for value in node.values.get("dct:conformsTo", ())]
-        contexts = [each.value for each in expansion.contexts if tops and isinstance(each.value, dict)]
+        contexts = [context.value for context in expansion.contexts if tops and isinstance(context.value, dict)]
         declared = {iri for context in contexts for iri in context.values() if isinstance(iri, str)}
         self.version = version_of(claims, expansion.namespaces, declared)
         self.wanted_version = ""
@@ -559,7 +557,9 @@ class Description:
         #: Whether `@vocab` turned Croissant terms into schema.org's.
         self.has_fallen = not _MEANT.keys().isdisjoint(self.names)
         self.definitions: dict[str, list[Node]] = {}
-        self._index()
+        for node in expansion.every:
+            if node.id is not None and not node.is_reference:
+                self.definitions.setdefault(node.id, []).append(node)
         self.views: dict[int, View] = {}
         self.references: list[Reference] = []
         self.strangers: list[Stranger] = []
@@ -567,7 +567,7 @@ class Description:
         self.tasks = [node for node in expansion.nodes if TASKS.intersection(node.types)]
         terms = self.names & TERM_SHAPES.keys()
         self.terms = [
-            Term(node, self, None, TERM_SHAPES[kind])
+            Term(node, self, TERM_SHAPES[kind])
             for node in expansion.every
             if not terms.isdisjoint(node.types)
             for kind in node.types[:_MOST_KINDS]
@@ -587,16 +587,10 @@ class Description:
         """Whether the document has names that need a context, but no context."""
         return not self.has_context and any(node.dropped for node in self.expansion.nodes)
 
-    def _index(self) -> None:
-        for node in self.expansion.every:
-            if node.id is not None and not node.is_reference:
-                self.definitions.setdefault(node.id, []).append(node)
-
     def raw(self, pointer: str, key: str) -> Any:
         """Return the value of a key in the object at a JSON pointer, None if there is none."""
         value = self.tree
-        steps = [part.replace("~1", "/").replace("~0", "~") for part in pointer.split("/")[1:]]
-        for name in [*steps, key]:
+        for name in (*(path_to(pointer) if pointer else ()), key):
             if isinstance(value, list):
                 value = value[int(name)] if name.isdecimal() and int(name) < len(value) else None
             else:
@@ -617,23 +611,30 @@ class Description:
 
     def distinct_references(self) -> Iterator[Reference]:
         """Yield the references, merged if they name the same node by the same property."""
-        grouped: dict[tuple[str, str | None], Reference] = {}
+        grouped: dict[tuple[str, str], Reference] = {}
         for reference in self.references:
-            key = (reference.name, reference.value.iri)
-            if reference.value.iri is None or isinstance(reference.value, Literal) or key not in grouped:
-                if grouped.setdefault(key, reference) is not reference:
-                    yield reference
-            else:
-                grouped[key].count += 1
+            iri = reference.value.iri
+            if iri is None or isinstance(reference.value, Literal):
+                yield reference
+            elif (first := grouped.setdefault((reference.name, iri), reference)) is not reference:
+                first.count += 1
         yield from grouped.values()
 
     def _dataset(self, node: Node) -> Dataset:
-        dataset = Dataset(node, self, None, DATASET)
+        dataset = Dataset(node, self, None)
         self.views[id(node)] = dataset
         for value in dataset.all("sc:distribution"):
-            self._resource(dataset, value)
+            resource = self._member(dataset, "sc:distribution", value, _FILES)
+            if resource is not None:
+                self._resource(resource, dataset)
         for value in dataset.all("cr:recordSet"):
-            self._record_set(dataset, value)
+            records = self._member(dataset, "cr:recordSet", value, ("cr:RecordSet",))
+            if records is not None:
+                view = RecordSet(records, self, dataset)
+                self.views[id(records)] = view
+                for name, fields in (("cr:field", view.fields), ("cr:annotation", view.annotations)):
+                    for field in view.all(name):
+                        self._field(view, name, field, fields)
         return dataset
 
     def _member(self, holder: View, name: str, value: Value, classes: tuple[str, ...]) -> Node | None:
@@ -649,47 +650,31 @@ class Description:
             return node
         return None
 
-    def _resource(self, dataset: Dataset, value: Value) -> None:
-        node = self._member(dataset, "sc:distribution", value, ("cr:FileObject", "cr:FileSet"))
-        if node is None:
-            return
-        view: Resource
-        if "cr:FileObject" in node.types:
-            view = FileObject(node, self, dataset, FILE_OBJECT)
-        else:
-            view = FileSet(node, self, dataset, FILE_SET)
+    def _resource(self, node: Node, dataset: Dataset) -> None:
+        view = (FileObject if "cr:FileObject" in node.types else FileSet)(node, self, dataset)
         self.views[id(node)] = view
         for container in view.containers:
             if isinstance(container, Node) and _is_source(container):
-                view.manifests.append(self._source(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
+                view.manifests.append(self._source(view, "cr:containedIn", container, _FILES))
             else:
-                self.references.append(Reference(view, "cr:containedIn", container, ("cr:FileObject", "cr:FileSet")))
+                self.references.append(Reference(view, "cr:containedIn", container, _FILES))
 
-    def _record_set(self, dataset: Dataset, value: Value) -> None:
-        node = self._member(dataset, "cr:recordSet", value, ("cr:RecordSet",))
-        if node is None:
-            return
-        view = RecordSet(node, self, dataset, RECORD_SET)
-        self.views[id(node)] = view
-        for each in view.all("cr:field"):
-            self._field(view, "cr:field", each, view.fields)
-        for each in view.all("cr:annotation"):
-            self._field(view, "cr:annotation", each, view.annotations)
-
-    def _field(self, holder: View, name: str, value: Value, found: list[Field]) -> None:
-        pending = [(holder, name, value, found)]
+    def _field(self, holder: View, name: str, value: Value, fields: list[Field]) -> None:
+        pending = [(holder, name, value, fields)]
         while pending:
-            holder, name, value, found = pending.pop()
-            parent_field = name == "cr:parentField"
-            node = (
-                self._parent_field(holder, value) if parent_field else self._member(holder, name, value, ("cr:Field",))
-            )
+            holder, name, value, fields = pending.pop()
+            if name != "cr:parentField":
+                node = self._member(holder, name, value, ("cr:Field",))
+            elif isinstance(value, Node) and not value.is_reference:
+                node = value if id(value) not in self.views else None
+            else:
+                self.references.append(Reference(holder, name, value, ("cr:Field",)))
+                continue
             if node is None:
                 continue
-            is_annotation = name == "cr:annotation"
-            view = Field(node, self, holder, is_parent_field=parent_field, is_annotation=is_annotation)
+            view = Field(node, self, holder, name)
             self.views[id(node)] = view
-            found.append(view)
+            fields.append(view)
             self._sources(view, "cr:source", view.sources)
             self._sources(view, "cr:references", view.references)
             for inner, below in (
@@ -699,48 +684,29 @@ class Description:
             ):
                 pending.extend((view, inner, each, below) for each in reversed(view.all(inner)))
 
-    def _parent_field(self, holder: View, value: Value) -> Node | None:
-        if isinstance(value, Node) and not value.is_reference:
-            return value if id(value) not in self.views else None
-        self.references.append(Reference(holder, "cr:parentField", value, ("cr:Field",)))
-        return None
-
-    def _sources(self, view: Field, name: str, found: list[DataSource]) -> None:
-        allowed = (
-            ("cr:Field",) if name == "cr:references" else ("cr:Field", "cr:FileObject", "cr:FileSet", "cr:RecordSet")
-        )
+    def _sources(self, view: Field, name: str, sources: list[DataSource]) -> None:
+        allowed = ("cr:Field",) if name == "cr:references" else ("cr:Field", *_FILES, "cr:RecordSet")
         for value in view.all(name):
-            if isinstance(value, Literal):
-                if isinstance(value.value, str) and name == "cr:source":  # the table has "DataSource or URL"
-                    stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
-                    found.append(DataSource(stand_in, self, view, short_form=True))
-                self.references.append(Reference(view, name, value, allowed))
+            if isinstance(value, Node):
+                sources.append(self._source(view, name, value, allowed))
                 continue
-            found.append(self._source(view, name, value, allowed))
+            if isinstance(value.value, str) and name == "cr:source":  # the table has "DataSource or URL"
+                stand_in = Node(value.pointer, value.value, value.value, role=view.key(name))
+                sources.append(DataSource(stand_in, self, view))
+            self.references.append(Reference(view, name, value, allowed))
 
     def _source(self, view: View, name: str, value: Node, allowed: tuple[str, ...]) -> DataSource:
-        source = DataSource(value, self, view, short_form=value.is_reference)
-        for target, each in [] if source.short_form else source.targets:
-            self.references.append(Reference(source, target, each, SOURCE_PROPERTIES[target]))
-        if source.short_form or not source.targets:
+        source = DataSource(value, self, view)
+        targets = source.targets if not source.short_form else []
+        self.references += [Reference(source, target, named, SOURCE_PROPERTIES[target]) for target, named in targets]
+        if not targets:
             self.references.append(Reference(view, name, value, allowed))
-        if not source.short_form:
-            nodes = [each for each in source.all("cr:extract") if isinstance(each, Node)]
-            source.extracts += [Extract(each, self, source, EXTRACT) for each in nodes]
-            nodes = [each for each in source.all("cr:transform") if isinstance(each, Node)]
-            source.transforms += [Transform(each, self, source, TRANSFORM) for each in nodes]
         return source
 
     @cached_property
     def lost_terms(self) -> dict[str, list[View]]:
         """The Croissant terms that `@vocab` turned into schema.org's, and the nodes that have them."""
-        found: dict[str, list[View]] = {}
-        for view in self.parts if self.has_fallen else ():
-            if not _LOST.keys().isdisjoint(view.node.values):
-                for name in view.node.values:
-                    if name in _LOST and self._is_lost(view, name):
-                        found.setdefault(local_name(name), []).append(view)
-        return found
+        return self._having(_LOST, self._is_lost)
 
     def _is_lost(self, view: View, name: str) -> bool:
         if name == "sc:conformsTo":
@@ -756,7 +722,7 @@ class Description:
     @cached_property
     def later_terms(self) -> dict[str, list[View]]:
         """The terms of version 1.1 in a document of an earlier version, and the nodes that have them."""
-        return self._terms_among(_LATER) if self.version == "1.0" else {}
+        return self._having(_LATER, _has_property) if self.version == "1.0" else {}
 
     @property
     def likely_version(self) -> str:
@@ -766,16 +732,16 @@ class Description:
     @cached_property
     def removed_terms(self) -> dict[str, list[View]]:
         """The terms that version 1.1 removed in a document of that version, and the nodes that have them."""
-        return self._terms_among(_REMOVED) if self.version == "1.1" else {}
+        return self._having(_REMOVED, _has_property) if self.version == "1.1" else {}
 
-    def _terms_among(self, wanted: dict[str, str]) -> dict[str, list[View]]:
-        found: dict[str, list[View]] = {}
-        for view in self.parts if not wanted.keys().isdisjoint(self.names) else ():
-            if not wanted.keys().isdisjoint(view.node.values):
-                for name in view.node.values:
-                    if name in wanted and view.shape.name in CROISSANT_PROPERTIES[wanted[name]]:
-                        found.setdefault(local_name(name), []).append(view)
-        return found
+    def _having(self, names: dict[str, str], is_meant: Callable[[View, str], bool]) -> dict[str, list[View]]:
+        """Return the nodes with some properties, where these are meant, by the local names of the properties."""
+        having: dict[str, list[View]] = {}
+        for view in self.parts if not names.keys().isdisjoint(self.names) else ():
+            for name in view.node.values:
+                if name in names and is_meant(view, name):
+                    having.setdefault(local_name(name), []).append(view)
+        return having
 
     def take_apart(self) -> None:
         """Break the reference cycles between views, which frees their memory at once. The views are unusable afterwards."""
@@ -786,11 +752,11 @@ class Description:
     @cached_property
     def files(self) -> dict[View | None, list[FileObject]]:
         """The FileObjects by parent."""
-        found: dict[View | None, list[FileObject]] = {}
+        files: dict[View | None, list[FileObject]] = {}
         for view in self.views.values():
             if isinstance(view, FileObject):
-                found.setdefault(view.parent, []).append(view)
-        return found
+                files.setdefault(view.parent, []).append(view)
+        return files
 
     @cached_property
     def manifests(self) -> frozenset[View]:
@@ -801,22 +767,22 @@ class Description:
     @cached_property
     def parts(self) -> list[View]:
         """Every view; sources, extracts and transforms follow their field."""
-        found: list[View] = []
+        parts: list[View] = []
         for view in self.views.values():
-            found.append(view)
-            sources: Iterable[DataSource] = ()
-            if isinstance(view, Field):
-                sources = (*view.sources, *view.references)
-            elif isinstance(view, Resource):
-                sources = view.manifests
+            parts.append(view)
+            sources = [*view.sources, *view.references] if isinstance(view, Field) else []
+            sources += view.manifests if isinstance(view, Resource) else []
             for source in sources:
-                if not source.short_form:
-                    found += (source, *source.extracts, *source.transforms)
-        return found
+                parts += () if source.short_form else (source, *source.extracts, *source.transforms)
+        return parts
 
 
 # Nobody writes a node with more classes.
 _MOST_KINDS = 20
+
+
+def _has_property(view: View, name: str) -> bool:
+    return view.shape.name in CROISSANT_PROPERTIES[_MEANT.get(name, name)]
 
 
 def _is_source(node: Node) -> bool:

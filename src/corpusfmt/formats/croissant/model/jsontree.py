@@ -10,6 +10,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 from msgspec import Struct
@@ -75,6 +76,10 @@ def _unquoted(piece: str) -> str:
     return value if isinstance(value, str) else ""
 
 
+def _encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
 _STEP = 4096
 
 
@@ -92,9 +97,6 @@ class Places:
         self._end = len(page) if end is None else end
         self._head_bytes = head_bytes
         self._ascii = page.isascii()
-        self._line_starts = [0]
-        #: The number of bytes before every `_STEP`th character.
-        self._step_bytes = [0]
 
     def of(self, pointer: str) -> Location:
         """Return the place of the value at a JSON pointer, or of its nearest enclosing node."""
@@ -117,32 +119,29 @@ class Places:
 
     def byte_at(self, offset: int) -> int:
         """Return the byte of the file at which a character of the JSON text begins."""
-        return self._head_bytes + (self._start + offset if self._ascii else self._byte_of(self._start + offset))
+        return self._byte_of(self._start + offset)
 
     def _location(self, offset: int, pointer: str | None = None) -> Location:
-        starts = self._starts_of_lines_up_to(offset)
-        line = bisect_right(starts, offset)
-        column = offset - starts[line - 1] + 1
-        byte = offset if self._ascii else self._byte_of(offset)
-        return Location(self.path, line=line, column=column, byte=byte + self._head_bytes, pointer=pointer)
+        line = bisect_right(self._lines, offset)
+        column = offset - self._lines[line - 1] + 1
+        return Location(self.path, line=line, column=column, byte=self._byte_of(offset), pointer=pointer)
 
-    def _starts_of_lines_up_to(self, offset: int) -> list[int]:
-        # Most descriptions have a few findings near the top and do not need a list of all lines.
-        starts = self._line_starts
-        while starts[-1] <= offset:
-            end = self._page.find("\n", starts[-1])
-            starts.append(end + 1 if end >= 0 else len(self._page) + 1)
-        return starts
+    @cached_property
+    def _lines(self) -> list[int]:
+        """The characters at which lines start."""
+        return [0, *(match.end() for match in re.finditer("\n", self._page))]
+
+    @cached_property
+    def _steps(self) -> list[int]:
+        """The number of bytes before every `_STEP`th character."""
+        sizes = (len(_encoded(self._page[start : start + _STEP])) for start in range(0, len(self._page), _STEP))
+        return list(accumulate(sizes, initial=0))
 
     def _byte_of(self, offset: int) -> int:
-        starts = self._step_bytes
-        while len(starts) * _STEP <= offset:
-            starts.append(starts[-1] + self._bytes_between((len(starts) - 1) * _STEP, len(starts) * _STEP))
+        if self._ascii:
+            return self._head_bytes + offset
         step = offset // _STEP
-        return starts[step] + self._bytes_between(step * _STEP, offset)
-
-    def _bytes_between(self, start: int, end: int) -> int:
-        return len(self._page[start:end].encode("utf-8", "surrogatepass"))
+        return self._head_bytes + self._steps[step] + len(_encoded(self._page[step * _STEP : offset]))
 
     @cached_property
     def _offsets(self) -> dict[str, int]:

@@ -33,21 +33,9 @@ LATER_NAMESPACES = {
     "wd": "http://www.wikidata.org/entity/",
     "wdt": "http://www.wikidata.org/prop/direct/",
 }
-#: Namespace IRIs and their prefixes, including mistaken IRIs.
 _READ_AS = {
-    "http://mlcommons.org/croissant/RAI/": "rai",
-    "http://mlcommons.org/croissant/geo/": "geocr",
-    "http://mlcommons.org/croissant/": "cr",
-    "http://www.w3.org/ns/prov#": "prov",
-    "http://www.w3.org/ns/odrl/2/": "odrl",
-    "http://www.wikidata.org/entity/": "wd",
-    "https://www.wikidata.org/entity/": "wd",
-    "https://schema.org/": "sc",
-    "http://schema.org/": "sc",
-    "http://purl.org/dc/terms/": "dct",
-    "https://www.wikidata.org/wiki/": "wd",
-    "http://www.wikidata.org/wiki/": "wd",
-}
+    iri: prefix for names in (NAMESPACES, LATER_NAMESPACES) for prefix, iri in names.items() if prefix in NAMESPACES
+} | {"https://www.wikidata.org/entity/": "wd", "http://www.wikidata.org/wiki/": "wd"}
 #: Mistaken IRIs: each is a finding, and then read as the right one, so it causes no further findings.
 MISTAKEN_NAMESPACES = {
     "https://mlcommons.org/croissant/RAI/": "rai",
@@ -77,17 +65,10 @@ def misbound(context: Any) -> Iterator[tuple[str, str, str]]:
     """
     for name, value in context.items() if isinstance(context, dict) else ():
         iri = value.get("@id") if isinstance(value, dict) else value
-        prefix = name
-        if name == "@vocab":
-            prefix = _READ_AS.get(f"{iri}/") or _READ_AS.get(f"{iri}#")
-        is_compact = ":" in str(iri) and "://" not in str(iri)
-        if (
-            prefix in NAMESPACES
-            and isinstance(iri, str)
-            and "/" in iri
-            and _READ_AS.get(iri) != prefix
-            and not is_compact
-        ):
+        if not isinstance(iri, str) or "/" not in iri or (":" in iri and "://" not in iri):
+            continue
+        prefix = (_READ_AS.get(f"{iri}/") or _READ_AS.get(f"{iri}#") or "") if name == "@vocab" else name
+        if prefix in NAMESPACES and _READ_AS.get(iri) != prefix:
             yield name, iri, prefix
 
 
@@ -112,9 +93,8 @@ def short(iri: str) -> str:
         for namespace, prefix in _BY_LENGTH:
             if iri.startswith(namespace):
                 rest = iri[len(namespace) :]
-                return (
-                    f"{prefix}:{rest}" if rest and "/" not in rest else iri
-                )  # a namespace below it is another vocabulary
+                # A namespace below it is another vocabulary.
+                return f"{prefix}:{rest}" if rest and "/" not in rest else iri
     return iri
 
 

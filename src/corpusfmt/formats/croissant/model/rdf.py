@@ -26,7 +26,7 @@ from corpusfmt.formats.croissant.model.nodes import LATER_NAMESPACES, NAMESPACES
 from corpusfmt.formats.croissant.model.shapes import SHAPES
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.io.limits import bounded_memory, meter
-from corpusfmt.io.text import JsonFault, parsed_json
+from corpusfmt.io.text import JsonFault, parsed_json, path_to
 from corpusfmt.model import Location
 
 # The parsers of rdflib need several times the size of a file, and for some texts its square in time.
@@ -73,11 +73,11 @@ class NodePlaces(Places):
 
     def of(self, pointer: str) -> Location:
         value, name = self._tree, self._tree.get("@id")
-        for step in pointer.split("/")[1:]:
+        for step in path_to(pointer) if pointer else ():
             if isinstance(value, list):
                 value = value[int(step)]
             else:
-                value = value.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(value, dict) else None
+                value = value.get(step) if isinstance(value, dict) else None
             if isinstance(value, dict) and len(value) > 1:  # no reference to another node
                 name = value.get("@id", name)
         return Location(self.path, pointer=pointer, record=name)

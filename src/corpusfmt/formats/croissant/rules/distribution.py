@@ -37,7 +37,7 @@ def strange(stranger: Stranger, names: tuple[str, ...]) -> Iterator[Problem]:
         types = stranger.value.types if isinstance(stranger.value, Node) else []
         kind = " and ".join(f"`{name}`" for name in types) or shown(stranger.value)
         message = f"{above}`{holder.key(stranger.name)}` contains {kind}, expected {wanted}"
-        yield Problem(message, stranger.at, f'write `"@type": "{stranger.expected[0]}"`')
+        yield Problem(message, holder.place(stranger.value), f'write `"@type": "{stranger.expected[0]}"`')
 
 
 @RULES.rule("CRO301", "distribution-type", on=Stranger, spec="croissant-1.0#modified-and-added-properties")

@@ -94,7 +94,7 @@ def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
     """
     for value in record_set.keys:
         named = value.iri
-        if named is None or record_set.field_named(named) is None:
+        if record_set.field_named(named) is None:
             fields = (field.id for field in record_set.fields if field.id is not None)
             likely = record_set.description.near_misses.of(named or "", fields, as_tail=True)
             hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
