@@ -449,7 +449,7 @@ def id_not_iri(description: Description) -> Iterator[Problem]:
 
 
 #: The classes whose nodes others name.
-REFERABLE = frozenset({"cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field"})
+REFERABLE = ("cr:FileObject", "cr:FileSet", "cr:RecordSet", "cr:Field")
 
 
 @RULES.rule("CRO123", "id-missing", on=Element, severity=WARNING, spec=_IDS)
@@ -475,7 +475,8 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
     """
     for name, nodes in description.definitions.items():
         views = [description.views[id(node)] for node in nodes if id(node) in description.views]
-        others = [node for node in nodes if id(node) not in description.views and not REFERABLE.isdisjoint(node.types)]
+        others = [node for node in nodes if id(node) not in description.views]
+        others = [node for node in others if not set(REFERABLE).isdisjoint(node.types)]
         if len(views) + len(others) > 1 and views:
             second = views[1].node if len(views) > 1 else others[0]
             first = description.places.of(views[0].node.pointer).line
