@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from corpusfmt.formats.croissant.model.jsontree import DuplicateName, Places
+from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.model import Location
 
 TEXT = '{\n"a/b~c": ["é 𝄞", {"\\u0064": 1}],\n"e": 2, "e": null\n}\n'
@@ -45,5 +45,6 @@ def test_places_by_offset(before: str) -> None:
 
 
 def test_a_name_that_stands_twice() -> None:
-    found = list(Places("a.json", TEXT).duplicates())
-    assert found == [DuplicateName("/e", "e", TEXT.index('"e"'), TEXT.rindex('"e"'))]
+    ((first, again),) = Places("a.json", TEXT).repeated()
+    assert (first.pointer, again.pointer) == ("/e", "/e")
+    assert (first.start, again.start) == (TEXT.index('"e"'), TEXT.rindex('"e"'))

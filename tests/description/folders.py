@@ -77,7 +77,6 @@ IMAGES = {"file": "sc:Text", "content": "sc:ImageObject"}
 TEXTS = {"file": "sc:Text", "content": "sc:Text"}
 SPLITS = {"name": "sc:Text", "url": "sc:URL"}
 SPLIT = ["sc:Text", "cr:Split"]
-CHOICES = {"name": "sc:Text"}
 
 
 @folder
@@ -204,18 +203,17 @@ def different_tables() -> Folder:
 
 
 @folder
-def enumerations() -> Folder:
+def few_values() -> Folder:
     rows = [f"{n},{('red', 'green', 'blue')[n % 3]}" for n in range(60)]
-    return Folder({"cars.csv": csv("n,colour", *rows)},
-                  {"cars": {"n": "sc:Integer", "colour": "sc:Text"}, "cars_colour": CHOICES})  # fmt: skip
+    return Folder({"cars.csv": csv("n,colour", *rows)}, {"cars": {"n": "sc:Integer", "colour": "sc:Text"}})
 
 
 @folder
-def several_enumerations_and_splits() -> Folder:
+def few_values_and_splits() -> Folder:
     rows = [f"{n},{('red', 'green', 'blue')[n % 3]},{('S', 'M')[n % 2]}" for n in range(60)]
     files = {f"{name}.csv": csv("n,colour,size", *rows) for name in ("train", "test")}
     types = {"n": "sc:Integer", "colour": "sc:Text", "size": "sc:Text", "split": SPLIT}
-    return Folder(files, {"records": types, "records_colour": CHOICES, "records_size": CHOICES, "splits": SPLITS})
+    return Folder(files, {"records": types, "splits": SPLITS})
 
 
 @folder

@@ -82,14 +82,14 @@ def test_version_1_0_claims_one_specification(table: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("[rai]\ndataBias = 'x'\n", "`rai.dataBias` is unknown; did you mean `dataBiases`?"),
+        ("[rai]\ndataBias = 'x'\n", "`rai.dataBias` is unknown (did you mean `dataBiases`?); known: "),
         ("[rai]\ndataBiases = 3\n", "`rai.dataBiases` is 3, expected a text, or a list of texts"),
         ("[rai]\ndataCollection = ['a', 'b']\n", '`rai.dataCollection` is ["a", "b"], expected a text'),
         (
             "[rai]\ndataCollectionTimeframe = 'in spring'\n",
             '`rai.dataCollectionTimeframe` is "in spring", expected a date',
         ),
-        ("[[creator]]\nurl = 'https://x.org'\n", "`creator.0` has no `name`"),
+        ("[[creator]]\nurl = 'https://x.org'\n", "'name' is a required property of `creator.0`"),
         ("[creator]\nname = 'x'\n", "expected tables `[[creator]]`"),
         ("[provenance]\nwasDerivedFrom = 'here'\n", "expected a URL, or a list of URLs"),
         ("[zoo]\nx = 1\n", "`zoo` is unknown; known: creator"),

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import msgspec
-from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from corpusfmt.description.provenance import (
@@ -84,62 +83,43 @@ _MEANINGS = {
 }
 
 
-def format_with_columns(entry: Entry, reading: ReadOptions) -> Format:
-    """Return the format of rows whose columns are named: that of the profile, or as detected, or else JSON Lines."""
-    try:
-        named = format_of_reading(entry, "auto", reading)
-        fmt, _ = detect(entry) if named == "auto" else named_format(named)
-    except UsageError:
-        fmt, _ = named_format("jsonl")
-    if not (fmt.reader and fmt.reader.has_columns):
-        raise UsageError(f"{entry.path} is {fmt.name}, which has no column profiles: remove --columns and --text-field")
-    return fmt
-
-
-def explain(found: Survey, fmt: Format, entry: Entry, prefix: str, reading: ReadOptions) -> None:
+def _explain(survey: Survey, fmt: Format, entry: Entry, prefix: str, reading: ReadOptions) -> None:
     """Say in a survey what the fields of a column profile mean, and which languages its paths name.
 
     Raises `BadInput` for the first row that is none, such as an array, if the survey found no records in its file for that.
     """
+    assert fmt.reader is not None
     options = CheckOptions(reading=reading)
     shards = fmt.plan(entry, options).shards
-    _refuse_bad_rows(found, fmt, shards, prefix, options)
+    for shard in shards:
+        for file in shard.files.values():
+            seen = survey.evidence["files"].get(prefix + file.path, {})
+            is_read = seen.get("encodingFormat") == _JSON_LINES and seen["kind"] == "rows" and "records" not in seen
+            # Records in other compression are not described, however good.
+            if is_read and codec_of_name(file.name) in ("plain", "gzip"):
+                for row in fmt.reader.read(shard, options):
+                    if isinstance(row, Rejected):
+                        raise BadInput(row.finding)
     columns = next((shard.payload for shard in shards if isinstance(shard.payload, ColumnProfile)), None)
     if columns is None:
         return
-    paths = [each.url for shard in shards for each in shard.files.values()]
-    labels = {label for path in paths if (label := columns.language_of_path(path))}
-    found.languages |= {label.replace("_", "-") for label in labels}
-    found.evidence["columns"] = columns.name or "the fields that options name"
+    labels = (columns.language_of_path(file.url) for shard in shards for file in shard.files.values())
+    survey.languages |= {label.replace("_", "-") for label in labels if label}
+    survey.evidence["columns"] = columns.name or "the fields that options name"
     fields = asdict(columns.fields)
     meanings = {path_to(name): _MEANINGS[role] for role, name in reversed(fields.items()) if name is not None}
-    found.record_sets = [
-        replace(each, fields=list(_explained(each.fields, meanings))) if each.fields else each
-        for each in found.record_sets
-    ]
 
+    def explained(fields: Sequence[FieldOf], *above: str) -> list[FieldOf]:
+        return [
+            replace(
+                field,
+                fields=explained(field.fields, *above, field.name),
+                description=meanings.get((*above, field.name), field.description),
+            )
+            for field in fields
+        ]
 
-def _refuse_bad_rows(found: Survey, fmt: Format, shards: Sequence[Shard], prefix: str, options: CheckOptions) -> None:
-    assert fmt.reader is not None
-    for shard in shards:
-        for each in shard.files.values():
-            seen = found.evidence["files"].get(prefix + each.path, {})
-            # Records in other compression are not described, however good.
-            is_read = seen.get("encodingFormat") == _JSON_LINES and seen["kind"] == "rows"
-            is_described = is_read and codec_of_name(each.name) in ("plain", "gzip")
-            if is_described and "records" not in seen:
-                rejected = (row for row in fmt.reader.read(shard, options) if isinstance(row, Rejected))
-                if (first := next(rejected, None)) is not None:
-                    raise BadInput(first.finding)
-
-
-def _explained(
-    fields: Sequence[FieldOf], meanings: Mapping[tuple[str, ...], str], above: tuple[str, ...] = ()
-) -> Iterator[FieldOf]:
-    for each in fields:
-        path = (*above, each.name)
-        inner = list(_explained(each.fields, meanings, path))
-        yield replace(each, fields=inner, description=meanings.get(path, each.description))
+    survey.record_sets = [replace(records, fields=explained(records.fields)) for records in survey.record_sets]
 
 
 #: Properties of a dataset that Croissant requires and only its owner knows.
@@ -207,15 +187,6 @@ def describe(
     return document
 
 
-def _may_be_written(output: Place) -> bool:
-    """Return whether there is no file, or one that begins like what an earlier run has written, which is no data."""
-    try:
-        with output.open("rb") as file:
-            return file.read(2) == b"{\n"
-    except OSError:
-        return True
-
-
 def described_as(
     details: Details,
     path: str | Path,
@@ -245,18 +216,6 @@ def described_as(
     meter = Meter(limits)
     with limited(limits):
         fmt, known_as = _corpus_at(entry, format, reading)
-    written = {
-        each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs if _may_be_written(each)
-    }
-    above = f"{(entry.url if entry.is_remote else os.path.realpath(entry.url)).rstrip('/')}/"
-    beside = {_OWN_FILE, *(url.removeprefix(above) for url in written if url.startswith(above))}
-    survey = partial(_descriptions().survey, entry, prefix=prefix, version=version, beside=beside)
-
-    def is_output(each: Entry) -> bool:
-        # What seals a release comes after its description, and signs it.
-        url = each.url if each.is_remote else os.path.realpath(each.url)
-        return each.path == _OWN_FILE or url in written or (is_unlisted(each.path) and not is_hidden(each.path))
-
     properties = details.properties() | owner
     if fmt is not None and fmt.descriptions is not None:
         return _completed(fmt.descriptions, entry, properties)
@@ -271,42 +230,72 @@ def described_as(
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
     name = properties.pop("name", _merged(said.values()).get("name", own))
-    corpus = why = None
+    corpus: tuple[dict[str, FileFacts], Contents] | None = None
+    why = ""
     if fmt is not None and not fmt.describers[known_as].is_open:
         try:
             corpus = _corpus(fmt, known_as, entry, prefix, limits, meter, jobs, progress)
-            why = corpus.left_out
+            why = _left_out(*corpus)
         except BadInput as bad:
             why = f"{bad.finding.location}: {bad.finding.message}"
             # Without a file that cannot be read, less would be described.
             if format != "auto" or bad.finding.code in (UNREADABLE.code, LINK_OUTSIDE_ROOT.code):
                 raise
-    if corpus is None or (why and format == "auto"):
-        with within(meter):
-            found = survey(leave_out=is_output)
-            rows = named_format("jsonl")[0] if why else fmt
-            if rows is not None and rows.reader and rows.reader.has_columns:
-                explain(found, rows, entry, prefix, reading)
-        if not found.files:
-            raise UsageError(f"nothing to describe: no data found in {path}")
+    is_any_folder = corpus is None or bool(why and format == "auto")
+    known = {} if corpus is None or is_any_folder else corpus[0]
+    beside, is_output = _own_files(entry, outputs)
+
+    def leave_out(file: Entry) -> bool:
+        return is_output(file) or (not is_any_folder and (prefix + file.path in known or is_root_file(file.name)))
+
+    with within(meter):
+        survey = _descriptions().survey(entry, prefix=prefix, leave_out=leave_out, version=version, beside=beside)
+        rows = named_format("jsonl")[0] if why else fmt
+        if is_any_folder and rows is not None and rows.reader and rows.reader.has_columns:
+            _explain(survey, rows, entry, prefix, reading)
+    if corpus is not None and not is_any_folder:
+        assert fmt is not None
+        described = _of_corpus(fmt.describers[known_as], *corpus, survey, name, release, prefix)
+    elif survey.files:
         if fmt is not None and why:
-            found.notes.append(f"described as any folder, not as {fmt.name}: {why}")
-        described = _surveyed(name, found, release, prefix)
+            survey.notes.append(f"described as any folder, not as {fmt.name}: {why}")
+        described = _of_folder(name, survey, release, prefix)
     else:
-        known = corpus.files
-        with within(meter):
-            found = survey(
-                leave_out=lambda each: is_output(each) or prefix + each.path in known or is_root_file(each.name)
-            )
-        described = _of_corpus(corpus, found, name, release, prefix)
+        raise UsageError(f"nothing to describe: no data found in {path}")
     # What the data itself shows goes before what files say about it, but for the sentence that describes any folder.
     derived = {key: value for key, value in described.details.items() if key != "description"}
     said = {file: {key: each[key] for key in each if key not in derived} for file, each in said.items()}
-    found.notes += notes + [f"from {file}: {', '.join(each)}" for file, each in said.items() if each]
+    survey.notes += notes + [f"from {file}: {', '.join(each)}" for file, each in said.items() if each]
     details_of = dict(described.details) | _merged(said.values()) | properties
     described = replace(described, details=details_of, base=published.base, clone=published.clone)
     document = _descriptions().write(described, version)
-    return msgspec.to_builtins(document, enc_hook=list), found.evidence
+    return msgspec.to_builtins(document, enc_hook=list), survey.evidence
+
+
+def _own_files(entry: Entry, outputs: Sequence[Place]) -> tuple[set[str], Callable[[Entry], bool]]:
+    """Return the paths in a folder that a description is written to, and whether a file is no data for that."""
+
+    def may_be_written(output: Place) -> bool:
+        try:
+            with output.open("rb") as file:
+                return file.read(2) == b"{\n"  # as an earlier run has written it
+        except OSError:
+            return True
+
+    def address(file: Entry) -> str:
+        return file.url if file.is_remote else os.path.realpath(file.url)
+
+    written = {
+        each.url if isinstance(each, StorePath) else os.path.realpath(each) for each in outputs if may_be_written(each)
+    }
+    above = f"{address(entry).rstrip('/')}/"
+
+    def is_output(file: Entry) -> bool:
+        # What seals a release comes after its description, and signs it.
+        is_seal = is_unlisted(file.path) and not is_hidden(file.path)
+        return file.path == _OWN_FILE or is_seal or address(file) in written
+
+    return {_OWN_FILE, *(url.removeprefix(above) for url in written if url.startswith(above))}, is_output
 
 
 def _merged(tables: Iterable[Json]) -> Json:
@@ -348,7 +337,14 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
         if version not in fmt.describers:
             raise UsageError(f"--format is {name}, whose folders are not described by their format")
     elif names_columns(reading):
-        fmt = format_with_columns(entry, reading)
+        try:
+            known = format_of_reading(entry, "auto", reading)
+            fmt = detect(entry)[0] if known == "auto" else named_format(known)[0]
+        except UsageError:
+            fmt = named_format("jsonl")[0]
+        if not (fmt.reader and fmt.reader.has_columns):
+            hint = "remove --columns and --text-field"
+            raise UsageError(f"{entry.path} is {fmt.name}, which has no column profiles: {hint}")
         version = fmt.versions[-1]
     else:
         try:
@@ -367,31 +363,18 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
     return fmt, version
 
 
-def _surveyed(name: str, found: Survey, release: Release | None, prefix: str) -> Described:
+def _of_folder(name: str, survey: Survey, release: Release | None, prefix: str) -> Described:
     listed = release.files if release is not None else {}
     tables = {
-        each.path: each.facts
-        for each in found.files
-        if each.facts and (known := listed.get(each.path.removeprefix(prefix))) and known.documents is not None
+        file.path: file.facts
+        for file in survey.files
+        if file.facts and (known := listed.get(file.path.removeprefix(prefix))) and known.documents is not None
     }
-    release = _confirmed(release, tables, prefix, found)
+    release = _confirmed(release, tables, prefix, survey)
     derived: Json = {"description": f"Files of {name}"} | (release.provenance if release is not None else {})
-    if found.languages:
-        derived["inLanguage"] = sorted(found.languages)
-    return Described(name, found.files, found.record_sets, derived)
-
-
-class _Corpus(Struct, frozen=True):
-    """A corpus that was read: its files by their path from the description, and what its documents have.
-
-    `left_out` says what they have that their format does not know, `members` are those of known objects.
-    """
-
-    describer: Describer
-    files: Mapping[str, FileFacts]
-    contents: Contents
-    left_out: str
-    members: Sequence[str]
+    if survey.languages:
+        derived["inLanguage"] = sorted(survey.languages)
+    return Described(name, survey.files, survey.record_sets, derived)
 
 
 def _corpus(
@@ -403,55 +386,86 @@ def _corpus(
     meter: Meter,
     jobs: int | None,
     progress: Callable[[Progress], None] | None,
-) -> _Corpus:
+) -> tuple[dict[str, FileFacts], Contents]:
+    """Read a corpus; return its files by their path from the description, and what its documents have."""
     with within(meter):
         plan = fmt.plan(entry, CheckOptions(version=version))
     plan.refuse_unread()
-    if not plan.shards:
+    shards = plan.shards
+    if not shards:
         raise UsageError(f"nothing to describe: no {fmt.name} data found in {entry.path}")
-    workers = jobs or default_jobs(sum(shard.size for shard in plan.shards), len(plan.shards))
+    workers = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     files: dict[str, FileFacts] = {}
     contents = Contents()
-    others: set[str] = set()
-    members: set[str] = set()
+    look = partial(_look_at, f"{fmt.name}-{version}", CheckOptions(version=plan.version, limits=limits))
+    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
+        looks = run_tasks(
+            look,
+            shards,
+            executor_factory(None, workers),
+            window=workers * RESULTS_WAITING_A_WORKER,
+            finished=shown.finished,
+            meter=meter,
+            gauge=shown.gauge,
+        )
+        names = [shard.name for shard in shards]
+        for own, inside in each_ended(looks, names, limits, lambda _, why: f"a worker died at every attempt ({why})"):
+            files |= {prefix + path: facts for path, facts in own.items()}
+            contents |= inside
+    return dict(sorted(files.items())), contents
+
+
+def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> tuple[dict[str, FileFacts], Contents]:
+    files = {}
+    for file in shard.files.values():
+        refuse_barred(file)
+        try:
+            files[file.path] = facts_of(file)
+        except PointerFile as pointer:
+            raise pointer_as_input(pointer, file.path) from pointer
+    fmt, version = named_format(format_name)
     describer = fmt.describers[version]
-    known = {each.names[0] for each in describer.fields}
-    inside = {tuple(each.names[:2]) for each in describer.fields if len(each.names) > 1}
-    options = CheckOptions(version=plan.version, limits=limits)
-    for look in _looks(f"{fmt.name}-{version}", plan.shards, options, meter, workers, progress):
-        files |= {prefix + path: facts for path, facts in look.files.items()}
-        rows = look.rows
-        contents |= _of_file(describer.fields, rows) | Contents(look.languages, records=look.records)
-        columns = rows.columns.members if rows.columns is not None else {}
-        others |= columns.keys() - known
-        for name in {name for name, _ in inside} & columns.keys():
-            members |= {f"`{name}.{each}`" for each in columns[name].members if (name, each) not in inside}
-    left_out = (
-        f"`{clipped(min(others))}` is none of its fields" if others and not why_not_loaded(files, contents) else ""
-    )
-    return _Corpus(describer, dict(sorted(files.items())), contents, left_out, sorted(members))
+    rows, languages = _rows(fmt, describer, shard, options)
+    if describer.language is None:
+        records: Mapping[str, int] = {"documents": rows.documents or 0}
+    else:
+        languages = frozenset(map(describer.language, files))
+        records = describer.count(shard.files) if describer.count is not None else {}
+    return files, _of_file(describer.fields, rows) | Contents(languages, records=records)
 
 
-def _of_corpus(corpus: _Corpus, rest: Survey, name: str, release: Release | None, prefix: str) -> Described:
+def _left_out(files: Iterable[str], contents: Contents) -> str:
+    """Return that documents have columns that their format does not know, "" if they have none."""
+    columns = [names[0] for names in contents.unknown if len(names) == 1]
+    if not columns or why_not_loaded(files, contents):
+        return ""
+    return f"`{clipped(min(columns))}` is none of its fields"
+
+
+def _of_corpus(
+    describer: Describer,
+    files: Mapping[str, FileFacts],
+    contents: Contents,
+    rest: Survey,
+    name: str,
+    release: Release | None,
+    prefix: str,
+) -> Described:
     """Return a corpus with the other files of its folder."""
-    describer, contents = corpus.describer, corpus.contents
-    reason = why_not_loaded(corpus.files, contents)
+    reason, left_out = why_not_loaded(files, contents), _left_out(files, contents)
+    members = sorted(f"`{'.'.join(names)}`" for names in contents.unknown if len(names) > 1)
     if reason:
         rest.notes.append(f"one record for each file, none for a document: {reason}")
-    elif corpus.left_out:
-        rest.notes.append(f"some columns are not described: {corpus.left_out}; `--format jsonl` describes all")
-    elif corpus.members:
-        rest.notes.append(f"not described: {clipped(', '.join(corpus.members))}; `--format jsonl` describes all")
-    rest.notes += [
-        f"`{each.name}` is not described: some file has no `{each.names[0]}`, and mlcroissant 1.1.1 reads only columns of all"
-        for each in describer.fields
-        if each.name in contents.fields and each.names[0] in contents.absent and not reason
-    ]
-    release = _confirmed(release, corpus.files, prefix, rest)
-    provenance = release.provenance if release is not None else {}
-    described = _described(describer, corpus.files, contents, name, provenance)
-    if release is not None:
-        described = _annotated(described, describer, release)
+    elif left_out:
+        rest.notes.append(f"some columns are not described: {left_out}; `--format jsonl` describes all")
+    elif members:
+        rest.notes.append(f"not described: {clipped(', '.join(members))}; `--format jsonl` describes all")
+    for field in describer.fields if not reason else ():
+        if field.name in contents.fields and field.names[0] in contents.absent:
+            lacking = f"some file has no `{field.names[0]}`, and mlcroissant 1.1.1 reads only columns of all"
+            rest.notes.append(f"`{field.name}` is not described: {lacking}")
+    release = _confirmed(release, files, prefix, rest)
+    described = _described(describer, files, contents, name, release)
     more = [*described.files, *rest.files], [*described.record_sets, *rest.record_sets]
     return Described(described.name, *more, described.details)
 
@@ -462,27 +476,6 @@ def _confirmed(release: Release | None, files: Mapping[str, FileFacts], prefix: 
     if other:
         found.notes.append(f"{other}: not as MANIFEST.json lists it, so its statistics and provenance are left out")
     return None if other else release
-
-
-# The fields with the text of a corpus, and the record sets with a record for each document.
-_TEXTS = ("text", "content")
-_OF_DOCUMENTS = ("documents", "metadata")
-
-
-def _annotated(described: Described, describer: Describer, release: Release) -> Described:
-    """Return a corpus with the statistics of its manifest, at the record set and the field that have the text."""
-    of_text = release.of_text()
-    record_sets = []
-    for each in described.record_sets:
-        fields = [replace(one, statistics=of_text) if one.name in _TEXTS else one for one in each.fields]
-        has_text = any(one.name in _TEXTS for one in fields)
-        is_files = each.name == FILES
-        more = release.of_records(describer, counted=each.name == "documents") if has_text or is_files else []
-        more += of_text if is_files else []
-        known = {one.name for one in more}
-        counted = [one for one in each.statistics if one.name not in known]
-        record_sets.append(replace(each, fields=fields, statistics=[*counted, *more]))
-    return replace(described, record_sets=record_sets)
 
 
 def described(
@@ -502,29 +495,32 @@ def described(
     are; the first document decides which of them are addresses.
     `made` is the content of the manifest about the whole release, `statistics` that of `stats.json`, if there is one.
     """
-    contents = Contents(_languages(describer, (path for path, facts in files.items() if facts.size)))
-    if files and describer.language is None:
+    own = {path: facts for path, facts in files.items() if _is_below(path, below)}
+    listed = {
+        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
+        for path, facts in own.items()
+        if facts.documents is not None
+    }
+    release = Release(listed, made, statistics)
+    contents = Contents(records=dict.fromkeys(_OF_DOCUMENTS, release.documents))
+    if describer.language is not None:
+        contents |= Contents(frozenset(describer.language(path) for path, facts in files.items() if facts.size))
+    elif files:
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
         shards = fmt.plan(entry_of(str(root), begun=True), options).shards
         first, _ = _rows(fmt, describer, shards[0], options, at_most=1)
         contents |= replace(_of_file(describer.fields, first), absent=frozenset())
-        contents |= Contents(columns=describer.columns(shards[0].files))
-    listed = {
-        path: ListedFile(facts.size, facts.sha256, documents=facts.documents)
-        for path, facts in files.items()
-        if facts.documents is not None and _is_below(path, below)
-    }
-    release = Release(listed, made, statistics)
-    if files and describer.language is None:
-        known = (language for language, documents in release.documents_by_language.items() if documents)
-        contents = replace(contents, languages=frozenset(known))
-    for path, facts in files.items():
-        if _is_below(path, below):
-            contents |= _of_file(describer.fields, facts)
-    contents = replace(contents, records=dict.fromkeys(_OF_DOCUMENTS, release.documents))
-    made_of = _described(describer, files, contents, name, release.provenance, below)
-    return _descriptions().write(_annotated(made_of, describer, release), _version(None))
+        languages = frozenset(name for name, documents in release.documents_by_language.items() if documents)
+        contents |= Contents(languages, columns=describer.columns(shards[0].files))
+    for facts in own.values():
+        contents |= _of_file(describer.fields, facts)
+    return _descriptions().write(_described(describer, files, contents, name, release, below), _version(None))
+
+
+# The fields with the text of a corpus, and the record sets with a record for each document.
+_TEXTS = ("text", "content")
+_OF_DOCUMENTS = ("documents", "metadata")
 
 
 def _described(
@@ -532,20 +528,29 @@ def _described(
     files: Mapping[str, FileFacts],
     contents: Contents,
     name: str,
-    details: Mapping[str, object],
+    release: Release | None,
     below: str = "",
 ) -> Described:
+    """Return a corpus, with the statistics of its manifest at the record set and the field that have the text."""
     derived: Json = {"description": describer.summary}
     if contents.languages:
         derived["inLanguage"] = sorted({describer.tags.get(language, language) for language in contents.languages})
-    paths = [path for path in files if _is_below(path, below)]
-    record_sets = [each for each in describer.record_sets(paths, contents) if each.includes or each.data]
-    counted = [
-        replace(each, statistics=[record_count(contents.records[each.name])]) if each.name in contents.records else each
-        for each in record_sets
-    ]
+    derived |= release.provenance if release is not None else {}
+    of_text = release.of_text() if release is not None else []
+    record_sets = []
+    for records in describer.record_sets([path for path in files if _is_below(path, below)], contents):
+        count = contents.records.get(records.name)
+        statistics = records.statistics if count is None else [record_count(count)]
+        fields = [replace(each, statistics=of_text) if each.name in _TEXTS else each for each in records.fields]
+        has_text, is_files = any(each.name in _TEXTS for each in fields), records.name == FILES
+        if release is not None and (has_text or is_files):
+            more = release.of_records(describer, counted=records.name == "documents") + (of_text if is_files else [])
+            known = {each.name for each in more}
+            statistics = [*(each for each in statistics if each.name not in known), *more]
+        if records.includes or records.data:
+            record_sets.append(replace(records, fields=fields, statistics=statistics))
     described_files = Anew(lambda: (FileOf(path, facts) for path, facts in files.items()))
-    return Described(name, described_files, counted, derived | dict(details))
+    return Described(name, described_files, record_sets, derived)
 
 
 def _is_below(path: str, folder: str) -> bool:
@@ -573,62 +578,6 @@ def _prefix(entry: Entry, base: Place | None) -> str:
     return "" if inside == "." else f"{inside}/"
 
 
-class _Look(Struct, frozen=True):
-    """Facts about one shard: its files, its rows as if they were those of one file, and their languages and number."""
-
-    files: Mapping[str, FileFacts]
-    rows: FileFacts
-    languages: frozenset[str]
-    records: Mapping[str, int]
-
-
-def _looks(
-    format_name: str,
-    shards: Sequence[Shard],
-    options: CheckOptions,
-    meter: Meter,
-    workers: int,
-    progress: Callable[[Progress], None] | None,
-) -> Iterator[_Look]:
-    window = workers * RESULTS_WAITING_A_WORKER
-    look_at = partial(_look_at, format_name, options)
-    engine = executor_factory(None, workers)
-    with ShardProgress(progress, [shard.size for shard in shards]) as shown:
-        looks = run_tasks(
-            look_at, shards, engine, window=window, finished=shown.finished, meter=meter, gauge=shown.gauge
-        )
-        yield from each_ended(
-            looks,
-            [shard.name for shard in shards],
-            options.limits,
-            lambda _, reason: f"a worker died at every attempt ({reason})",
-        )
-
-
-def _look_at(format_name: str, options: CheckOptions, shard: Shard) -> _Look:
-    for entry in shard.files.values():
-        refuse_barred(entry)
-    files = {entry.path: _facts_of(entry) for entry in shard.files.values()}
-    fmt, version = named_format(format_name)
-    describer = fmt.describers[version]
-    rows, languages = _rows(fmt, describer, shard, options)
-    if describer.language is None:
-        return _Look(files, rows, languages, {"documents": rows.documents or 0})
-    records = describer.count(shard.files) if describer.count is not None else {}
-    return _Look(files, rows, _languages(describer, files), records)
-
-
-def _facts_of(entry: Entry) -> FileFacts:
-    try:
-        return facts_of(entry)
-    except PointerFile as pointer:
-        raise pointer_as_input(pointer, entry.path) from pointer
-
-
-def _languages(describer: Describer, paths: Iterable[str]) -> frozenset[str]:
-    return frozenset(map(describer.language, paths)) if describer.language else frozenset()
-
-
 def _rows(
     fmt: Format, describer: Describer, shard: Shard, options: CheckOptions, at_most: int | None = None
 ) -> tuple[FileFacts, frozenset[str]]:
@@ -651,8 +600,8 @@ def _rows(
                 value = value.get(step) if isinstance(value, dict) else None
             if value is not None and name not in untyped and not is_of(kind, value):
                 untyped.add(name)
-    found = FileFacts(0, "", documents=number, columns=columns.finish(), untyped=tuple(sorted(untyped)))
-    return found, frozenset(languages)
+    facts = FileFacts(0, "", documents=number, columns=columns.finish(), untyped=tuple(sorted(untyped)))
+    return facts, frozenset(languages)
 
 
 def _read(
@@ -678,20 +627,29 @@ _KINDS = {"sc:Text": TEXTS, "sc:Integer": INT | WIDE | BIG, "sc:Float": NUMBERS}
 def _of_file(described: Sequence[FieldOf], facts: FileFacts) -> Contents:
     """Return the contents of a file by what is known of its columns, from reading or from writing it."""
     fields: set[str] = set()
-    odd = {(each.name, each.data_type) for each in described if each.name in (facts.untyped or ())}
+    odd = {(field.name, field.data_type) for field in described if field.name in (facts.untyped or ())}
     if not facts.documents or facts.columns is None:
         return Contents(odd=frozenset(odd))
-    for each in described:
+    for field in described:
         column = facts.columns
-        for name in each.names:
+        for name in field.names:
             column = column.members.get(name, Seen())
         kinds = column.settled
-        is_unread = each.data_type == "sc:DateTime" and facts.untyped is None
+        is_unread = field.data_type == "sc:DateTime" and facts.untyped is None
         if kinds:
-            fields.add(each.name)
-        if kinds & ~(TIME | OFFSET if is_unread else _KINDS.get(each.data_type, TEXTS)):
-            odd.add((each.name, each.data_type))
+            fields.add(field.name)
+        if kinds & ~(TIME | OFFSET if is_unread else _KINDS.get(field.data_type, TEXTS)):
+            odd.add((field.name, field.data_type))
         if kinds & ~TEXTS:
-            odd.add((each.name, "sc:Text"))
-    absent = frozenset(each.names[0] for each in described) - facts.columns.members.keys()
-    return Contents(fields=frozenset(fields), odd=frozenset(odd), absent=absent, has_huge=facts.columns.has(HUGE))
+            odd.add((field.name, "sc:Text"))
+    columns = facts.columns.members
+    known = {tuple(field.names[:length]) for field in described for length in (1, 2)}
+    objects = {names[0] for names in known if len(names) > 1} & columns.keys()
+    found = {(name,) for name in columns} | {(name, member) for name in objects for member in columns[name].members}
+    return Contents(
+        fields=frozenset(fields),
+        odd=frozenset(odd),
+        absent=frozenset(field.names[0] for field in described) - columns.keys(),
+        unknown=frozenset(found - known),
+        has_huge=facts.columns.has(HUGE),
+    )

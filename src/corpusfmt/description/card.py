@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, field
 
-from corpusfmt.formats.describing import BCP_47, Patterns
+from corpusfmt.formats.describing import BCP_47, patterns
 from corpusfmt.formats.languages import LABEL, LABELS
 from corpusfmt.formats.parts import Loaded
 from corpusfmt.io.compress import FileFacts
@@ -56,13 +56,12 @@ _TEXTS = frozenset({"id", "text", "source"})
 
 def features_of(columns: Seen) -> list[Json]:
     """Return the features of all columns, as in the `dataset_info` of a card."""
-    return [{"name": name, **_feature(name, seen)} for name, seen in columns.members.items()]
 
+    def feature(name: str, seen: Seen) -> Json:
+        is_text = name in _TEXTS and seen.settled & ~_OF_VALUES == TIME
+        return _JSON if is_text else _of(seen) or _JSON
 
-def _feature(name: str, seen: Seen) -> Json:
-    if seen.settled & ~_OF_VALUES == TIME and name in _TEXTS:
-        return _JSON
-    return _of(seen) or _JSON
+    return [{"name": name, **feature(name, seen)} for name, seen in columns.members.items()]
 
 
 def _of(seen: Seen) -> Json | None:
@@ -73,11 +72,9 @@ def _of(seen: Seen) -> Json | None:
     if kinds == LIST and seen.items is not None and seen.items.settled:
         inner = _of(seen.items)
         return inner and {"list": inner.get("dtype", inner)}
-    if kinds == OBJECT and seen.members:
-        members = {name: _of(member) for name, member in seen.members.items()}
-        return (
-            {"struct": [{"name": name, **of} for name, of in members.items() if of]} if all(members.values()) else None
-        )
+    members = {name: _of(member) for name, member in seen.members.items()} if kinds == OBJECT else {}
+    if members and all(members.values()):
+        return {"struct": [{"name": name, **of} for name, of in members.items() if of]}
     return None
 
 
@@ -120,46 +117,36 @@ class Release(Struct, frozen=True):
 
 
 class _Config(Struct):
-    """Files that are loaded under one name, and what is known of all of them. `columns` are None if those of some are not."""
+    """Files that are loaded under one name, whose rows are of one kind."""
 
     rank: int
     name: str
     rows: str
     language: str = ""
-    first: str = ""
-    files: int = 0
-    size: int = 0
-    documents: int | None = None
-    by_line: bool = True
-    splits: bool = False
-    is_odd: bool = False
-    columns: Seen | None = field(default_factory=Seen)
-    patterns: Patterns = field(default_factory=Patterns)
-    globs: list[str] = []
+    files: dict[str, FileFacts] = field(default_factory=dict)
+
+    def is_like(self, other: _Config) -> bool:
+        return (self.rank, self.rows, self.language) == (other.rank, other.rows, other.language)
 
     @property
-    def kind(self) -> tuple[int, str, str, str]:
-        """What its files have in common."""
-        return self.rank, self.name, self.rows, self.language
+    def documents(self) -> int | None:
+        """The number of documents, if the files have any."""
+        counts = [facts.documents for facts in self.files.values()]
+        return None if counts[0] is None else sum(count or 0 for count in counts)
 
-    def add(self, path: str, facts: FileFacts) -> None:
-        """Add a file."""
-        if not self.files:
-            self.first, self.documents = path, None if facts.documents is None else 0
-        self.files += 1
-        self.size += facts.size
-        if self.documents is not None:
-            self.documents += facts.documents or 0
-        self.by_line = self.by_line and facts.by_line
-        self.splits = self.splits or facts.splits
-        self.is_odd = self.is_odd or any(
-            step.startswith(("__", ".")) or _GLOB.search(step) is not None for step in path.split("/")
-        )
-        if facts.columns is None:
-            self.columns = None
-        elif self.columns is not None:
-            self.columns.add(facts.columns)
-        self.patterns.add(path)
+    @property
+    def splits(self) -> bool:
+        return any(facts.splits for facts in self.files.values())
+
+    @property
+    def columns(self) -> Seen | None:
+        """The columns of all files, None if those of some are not known."""
+        whole = Seen()
+        for facts in self.files.values():
+            if facts.columns is None:
+                return None
+            whole.add(facts.columns)
+        return whole
 
 
 def card_of(release: Release, existing: str = "") -> bytes:
@@ -177,7 +164,7 @@ def card_of(release: Release, existing: str = "") -> bytes:
         **{name: block for name, block in head.items() if name not in _DERIVED},
         "language": _listed("language", languages or release.languages) or head.get("language", []),
         "size_categories": _listed("size_categories", [size]),
-        "configs": [line for each in configs for line in _lines_of_config(each)],
+        "configs": [line for each in configs for line in _lines_of_config(each, release.files)],
         "dataset_info": [line for each in configs for line in _lines_of_features(each)],
     }
     for name in ("configs", "dataset_info"):
@@ -233,26 +220,24 @@ def _configs(release: Release) -> list[_Config]:
 
     If a loader makes several rows of a text, there are no further tables: their rows would be those of other texts.
     """
-    found: dict[str, _Config] = {}
+    configs: dict[str, _Config] = {}
     for path, facts in release.files.items():
-        for config in _configs_at(path, facts, release):
-            known = found.setdefault(config.name, config)
-            if known.kind == config.kind:
-                known.add(path, facts)
-    if any(each.splits for each in found.values()):
-        found = {name: each for name, each in found.items() if each.rank < _FURTHER}
-    _find_globs(found, release)
-    return sorted(found.values(), key=lambda each: (each.rank, each.name))
+        for config in _configs_at(path, release) if facts.size else ():
+            known = configs.setdefault(config.name, config)
+            if known.is_like(config):
+                known.files[path] = facts
+    splits = any(config.splits for config in configs.values())
+    kept = [config for config in configs.values() if config.rank < _FURTHER or not splits]
+    return sorted(kept, key=lambda config: (config.rank, config.name))
 
 
-def _configs_at(path: str, facts: FileFacts, release: Release) -> Iterator[_Config]:
-    table = release.loaded(path) if facts.size else None
-    if table is not None:
-        variant, language = _place(path.removeprefix(f"{table.root}/"))
-        yield from _configs_of(table, variant, language, is_default=release.default in {None, variant})
-
-
-def _configs_of(table: Loaded, variant: str, language: str, *, is_default: bool) -> Iterator[_Config]:
+def _configs_at(path: str, release: Release) -> Iterator[_Config]:
+    """Yield the configs that a file belongs to, without files."""
+    table = release.loaded(path)
+    if table is None:
+        return
+    variant, language = _place(path.removeprefix(f"{table.root}/"))
+    is_default = release.default in {None, variant}
     if table.name:
         name = table.name if is_default else f"{table.name}-{variant}"
         yield _Config(_FURTHER, _NOT_IN_NAMES.sub("_", name), table.rows)
@@ -275,69 +260,42 @@ def _place(path: str) -> tuple[str, str]:
     return ("", stem) if not folders and stem in LABELS else ("", "")
 
 
-def _lines_of_config(config: _Config) -> Iterator[str]:
+def _lines_of_config(config: _Config, paths: Iterable[str]) -> Iterator[str]:
     yield f"- config_name: {_quoted(config.name)}"
     if config.name == _DEFAULT:
         yield "  default: true"
-    if ".txt" in config.first and not config.by_line:
+    if ".txt" in next(iter(config.files)) and not all(facts.by_line for facts in config.files.values()):
         yield '  sample_by: "paragraph"'
     yield "  data_files:"
     yield "  - split: train"
-    first, *others = config.globs
-    if not others:
-        yield f"    path: {_quoted(first)}"
+    globs = _globs(config.files, paths)
+    if len(globs) == 1:
+        yield f"    path: {_quoted(globs[0])}"
         return
     yield "    path:"
-    yield from (f"    - {_quoted(each)}" for each in (first, *others))
+    yield from (f"    - {_quoted(glob)}" for glob in globs)
 
 
-def _find_globs(configs: Mapping[str, _Config], release: Release) -> None:
-    """Find patterns that match exactly the files of each config: few ones if possible, else the paths themselves."""
-    usual = {name: each for name, each in configs.items() if not each.is_odd}
-    for each in usual.values():
-        each.globs = each.patterns.globs
-    several = _inexact(usual, release)
-    by_folder: defaultdict[tuple[str, str], Patterns] = defaultdict(Patterns)
-    for path, own in _sorted_out(several, release):
-        for each in own:
-            by_folder[each.name, posixpath.dirname(path)].add(path)
-    for each in several.values():
-        each.globs = sorted(glob for (name, _), found in by_folder.items() if name == each.name for glob in found.globs)
-    exact = usual.keys() - _inexact(several, release).keys()
-    listed = {name: each for name, each in configs.items() if name not in exact}
-    for each in listed.values():
-        each.globs = []
-    for path, own in _sorted_out(listed, release):
-        for each in own:
-            each.globs.append(_GLOB.sub(r"[\g<0>]", path))
-
-
-def _inexact(configs: Mapping[str, _Config], release: Release) -> dict[str, _Config]:
-    """Return the configs whose patterns match other files, too, or not all of their own."""
-    matches = {
-        name: re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in each.globs)).fullmatch
-        for name, each in configs.items()
-    }
-    inexact = set()
-    for path, own in _sorted_out(configs, release):
-        names = {each.name for each in own}
-        inexact |= {name for name, match in matches.items() if (name in names) != bool(match(path))}
-    return {name: each for name, each in configs.items() if name in inexact}
-
-
-def _sorted_out(configs: Mapping[str, _Config], release: Release) -> Iterator[tuple[str, list[_Config]]]:
-    """Yield all files, each with those of some configs that it belongs to."""
-    for path, facts in release.files.items() if configs else ():
-        found = (config.kind for config in _configs_at(path, facts, release))
-        yield path, [configs[kind[1]] for kind in found if kind[1] in configs and configs[kind[1]].kind == kind]
+def _globs(own: Mapping[str, FileFacts], paths: Iterable[str]) -> list[str]:
+    """Return patterns that match some paths and no others: few ones if possible, else the paths themselves."""
+    by_folder: defaultdict[str, list[str]] = defaultdict(list)
+    for path in own:
+        by_folder[posixpath.dirname(path)].append(path)
+    in_folders = sorted(glob for names in by_folder.values() for glob in patterns(names))
+    is_odd = any(step.startswith(("__", ".")) or _GLOB.search(step) for path in own for step in path.split("/"))
+    for globs in (patterns(own), in_folders) if not is_odd else ():
+        is_match = re.compile("|".join(re.escape(glob).replace(r"\*", "[^/]*") for glob in globs)).fullmatch
+        if all((path in own) == bool(is_match(path)) for path in paths):
+            return globs
+    return [_GLOB.sub(r"[\g<0>]", path) for path in own]
 
 
 def _lines_of_features(config: _Config) -> Iterator[str]:
-    if config.columns is None:
+    if (columns := config.columns) is None:
         return
     yield f"- config_name: {_quoted(config.name)}"
     yield "  features:"
-    yield from _yaml(features_of(config.columns), "  ")
+    yield from _yaml(features_of(columns), "  ")
 
 
 def _yaml(items: Sequence[Json], indent: str) -> Iterator[str]:
@@ -372,7 +330,8 @@ def _contents(configs: Sequence[_Config]) -> Iterator[str]:
     yield "|---|---|--:|--:|--:|"
     for each in configs:
         documents = "" if each.documents is None else f"{each.documents:,}"
-        yield f"| `{each.name}` | {each.language} | {each.files:,} | {documents} | {each.size:,} |"
+        size = sum(facts.size for facts in each.files.values())
+        yield f"| `{each.name}` | {each.language} | {len(each.files):,} | {documents} | {size:,} |"
     yield ""
     yield "## Loading"
     yield ""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -23,17 +23,12 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry, is_uri, read_named
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.streams import facts_of
-from corpusfmt.io.toml import decoded_toml
+from corpusfmt.io.toml import complaints_of, decoded_toml
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json, UsageError
 from corpusfmt.rules import Grading, Judge
-from corpusfmt.wording import clipped
-
-if TYPE_CHECKING:
-    from jsonschema import ValidationError
-
 
 _MOST_BYTES = 1024 * 1024
 
@@ -45,7 +40,7 @@ def load_owner(path: str | Path) -> Json:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path} (--rai): {error}") from error
     found = _plain(decoded_toml(text, f"{path} (--rai)"))
-    if complaints := sorted({complaint for error in _errors(found) for complaint in _complaints(error)}):
+    if complaints := complaints_of(found, resource("schemas", "description/owner.schema.json").read_bytes()):
         raise UsageError(f"{path} (--rai): {'; '.join(complaints)}")
     return _properties(found)
 
@@ -57,37 +52,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(each) for each in value]
     return value.isoformat() if isinstance(value, dt.date | dt.time) else value
-
-
-def _errors(found: Json) -> Iterator[ValidationError]:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only this option needs it
-
-    schema = json.loads(resource("schemas", "description/owner.schema.json").read_bytes())
-    yield from Draft202012Validator(schema).iter_errors(found)
-
-
-def _complaints(error: ValidationError) -> Iterator[str]:
-    path = ".".join(str(step) for step in error.absolute_path)
-    schema: Any = error.schema
-    found: Any = error.instance
-    if error.validator == "required":
-        missing = next(name for name in schema["required"] if name not in found)
-        yield f"`{path}` has no `{missing}`"
-    elif error.validator == "additionalProperties":
-        known = schema["properties"]
-        yield from (_unknown(f"{path}.{key}" if path else key, key, known) for key in found.keys() - known.keys())
-    else:
-        shown = clipped(json.dumps(found, ensure_ascii=False))
-        yield f"`{path}` is {shown}, expected {schema['description']}"
-
-
-def _unknown(path: str, key: str, known: Mapping[str, Any]) -> str:
-    from difflib import get_close_matches  # noqa: PLC0415 - for hints alone
-
-    near = get_close_matches(key.removeprefix("rai:"), known, n=1, cutoff=0.6)
-    return f"`{clipped(path)}` is unknown; " + (
-        f"did you mean `{near[0]}`?" if near else f"known: {', '.join(sorted(known))}"
-    )
 
 
 def _properties(found: Json) -> Json:
@@ -200,22 +164,24 @@ def _of_citation(text: str) -> Json:
     """Return what a CITATION.cff says (https://github.com/citation-file-format/citation-file-format, 1.2.0)."""
     cff = _yaml(text, 1)
     creators = []
-    for each in _objects(cff.get("authors")):
-        parts = [each.get(name) for name in ("given-names", "name-particle", "family-names", "name-suffix")]
+    for author in _objects(cff.get("authors")):
+        parts = [author.get(name) for name in ("given-names", "name-particle", "family-names", "name-suffix")]
         person = " ".join(part for part in parts if isinstance(part, str))
-        table = (
-            _texts(each, "email", "affiliation") | _texts(each, "website", to="url") | _texts(each, "orcid", to="url")
-        )
-        name = person or each.get("name")
+        name = person or author.get("name")
+        more = _texts(author, {"email": "email", "affiliation": "affiliation", "website": "url", "orcid": "url"})
         if isinstance(name, str):
-            creators.append(_agent({"type": "Person" if person else "Organization", "name": name, **table}))
+            creators.append(_agent({"type": "Person" if person else "Organization", "name": name, **more}))
     doi = cff.get("doi")
     return {
-        **_texts(cff, "title", to="name"), **_texts(cff, "abstract", to="description"), **_texts(cff, "version"),
-        **_texts(cff, "date-released", to="datePublished"), **_texts(cff, "url"), "creator": creators,
-        "license": _licence(cff.get("license")), "keywords": _list(cff.get("keywords")),
+        **_texts(
+            cff, {"title": "name", "abstract": "description", "version": "version", "date-released": "datePublished"}
+        ),
+        **_texts(cff, {"url": "url"}),
+        "creator": creators,
+        "license": _licence(cff.get("license")),
+        "keywords": _list(cff.get("keywords")),
         "sameAs": [f"https://doi.org/{doi}"] if isinstance(doi, str) else [],
-    }  # fmt: skip
+    }
 
 
 def _of_codemeta(text: str) -> Json:
@@ -223,17 +189,19 @@ def _of_codemeta(text: str) -> Json:
     meta: Any = json.loads(text)
     meta = meta if isinstance(meta, dict) else {}
     creators = []
-    for each in _objects(meta.get("author") or meta.get("creator")):
-        parts = [each.get(name) for name in ("givenName", "familyName")]
-        name = each.get("name") or " ".join(part for part in parts if isinstance(part, str))
-        kind = "Organization" if each.get("@type") == "Organization" else "Person"
+    for author in _objects(meta.get("author") or meta.get("creator")):
+        parts = [author.get(name) for name in ("givenName", "familyName")]
+        name = author.get("name") or " ".join(part for part in parts if isinstance(part, str))
+        kind = "Organization" if author.get("@type") == "Organization" else "Person"
         if isinstance(name, str) and name:
-            creators.append(_agent({"type": kind, "name": name, **_texts(each, "email")}))
+            creators.append(_agent({"type": kind, "name": name, **_texts(author, {"email": "email"})}))
+    same = {name: name for name in ("name", "description", "version", "datePublished", "dateModified")}
     return {
-        **_texts(meta, "name"), **_texts(meta, "description"), **_texts(meta, "version"), **_texts(meta, "datePublished"),
-        **_texts(meta, "dateModified"), **_texts(meta, "codeRepository", to="url"), **_texts(meta, "url"), "creator": creators,
-        "license": _licence(meta.get("license")), "keywords": _list(meta.get("keywords")),
-    }  # fmt: skip
+        **_texts(meta, same | {"codeRepository": "url", "url": "url"}),
+        "creator": creators,
+        "license": _licence(meta.get("license")),
+        "keywords": _list(meta.get("keywords")),
+    }
 
 
 def _of_card(text: str) -> Json:
@@ -243,7 +211,7 @@ def _of_card(text: str) -> Json:
         return {}
     head = _yaml("\n".join(lines[1 : lines.index("---", 1)]), 2)
     return {
-        **_texts(head, "pretty_name", to="name"), "license": _licence(head.get("license")),
+        **_texts(head, {"pretty_name": "name"}), "license": _licence(head.get("license")),
         "inLanguage": [each for each in _list(head.get("language")) if each != "multilingual"],
         "keywords": [each for each in _list(head.get("tags")) if ":" not in each],
     }  # fmt: skip
@@ -289,12 +257,10 @@ def _list(value: Any) -> list[str]:
     return [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
 
 
-def _texts(table: Mapping[str, Any], name: str, *more: str, to: str = "") -> dict[str, str]:
-    """Return texts of a table, numbers and dates included, the first one under another name."""
-    values = {to if to and each == name else each: table.get(each) for each in (name, *more)}
-    return {
-        each: str(value) for each, value in values.items() if isinstance(value, str | int | float | dt.date) and value
-    }
+def _texts(table: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, str]:
+    """Return texts of a table under other names, numbers and dates included."""
+    values = ((ours, table.get(theirs)) for theirs, ours in names.items())
+    return {name: str(value) for name, value in values if isinstance(value, str | int | float | dt.date) and value}
 
 
 class Repository(Struct, frozen=True):

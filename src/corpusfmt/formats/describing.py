@@ -136,6 +136,8 @@ class Contents(Struct, frozen=True):
     fields: frozenset[str] = frozenset()
     odd: frozenset[tuple[str, str]] = frozenset()
     absent: frozenset[str] = frozenset()
+    #: The columns, and members of described objects, that no field is about, by the names that lead to them.
+    unknown: frozenset[tuple[str, ...]] = frozenset()
     #: Whether some number has more than 64 bits.
     has_huge: bool = False
     columns: Mapping[str, str] | None = None
@@ -155,6 +157,7 @@ class Contents(Struct, frozen=True):
             self.fields | other.fields,
             self.odd | other.odd,
             self.absent | other.absent,
+            self.unknown | other.unknown,
             self.has_huge or other.has_huge,
             columns,
             records,
@@ -241,33 +244,19 @@ class Descriptions(Struct, frozen=True):
     is_good_version: Callable[[str], bool]
 
 
-class Patterns:
-    """Glob patterns that match paths: one for each depth and suffix, with `*` for the parts that vary.
+def patterns(paths: Iterable[str]) -> list[str]:
+    """Return glob patterns that match the paths: one for each depth and suffix, with `*` for the parts that vary.
 
     Only `*` is used, which crosses folders in some readers and not in others: `**` differs even more between them.
     """
-
-    def __init__(self) -> None:
-        self._alike: dict[tuple[int, str], list[str]] = {}
-
-    def add(self, path: str) -> None:
+    alike: dict[tuple[int, str], list[str]] = {}
+    for path in paths:
         suffix = _SUFFIXES.search(path)
         folders = ["*" if set(folder) & set("*?[") else folder for folder in path.split("/")[:-1]]
         kind = len(folders), suffix[0] if suffix else ""
-        known = self._alike.get(kind, folders)
-        self._alike[kind] = [one if one == other else "*" for one, other in zip(known, folders, strict=True)]
-
-    @property
-    def globs(self) -> list[str]:
-        return sorted("/".join([*folders, f"*{suffix}"]) for (_, suffix), folders in self._alike.items())
-
-
-def patterns(paths: Iterable[str]) -> list[str]:
-    """Return glob patterns that match the paths."""
-    found = Patterns()
-    for path in paths:
-        found.add(path)
-    return found.globs
+        known = alike.get(kind, folders)
+        alike[kind] = [one if one == other else "*" for one, other in zip(known, folders, strict=True)]
+    return sorted("/".join([*folders, f"*{suffix}"]) for (_, suffix), folders in alike.items())
 
 
 # OSCAR uses codes for a few languages that BCP 47 gives to others, or to none.

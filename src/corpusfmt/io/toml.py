@@ -112,6 +112,6 @@ def _complaints(error: ValidationError) -> Iterator[str]:
     elif error.validator == "additionalProperties":
         known = schema["properties"]
         for key in found.keys() - known.keys():
-            yield f"`{'.'.join([*path, key])}` is unknown; known: {', '.join(sorted(known))}"
+            yield f"`{'.'.join([*path, key])}` is unknown{meant(key, known)}; known: {', '.join(sorted(known))}"
     else:
         yield f"`{'.'.join(path)}` is {json.dumps(found, default=str)}, expected {schema['description']}"

@@ -23,7 +23,7 @@ from corpusfmt.formats.croissant.model.graph import (
     Selection,
     View,
 )
-from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, parse
+from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, name_at, parse
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, Value
 from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
 from corpusfmt.formats.croissant.model.tables import Property
@@ -207,9 +207,10 @@ class Checker:
                 self.judge.report(JSON_SYNTAX, Problem(f"not JSON: {fault.reason}", at, fault.hint))
             return
         if duplicates:
-            for again in places.duplicates():
-                first, at = places.at_offset(again.first), places.at_offset(again.again)
-                message = f"`{again.name}` occurs twice in one object, first on line {first.line}"
+            pairs = [(nodes[0], again) for nodes in places.repeated() for again in nodes[1:]]
+            for first, again in sorted(pairs, key=lambda pair: pair[1].start):
+                line, at = places.at_offset(first.start).line, places.at_offset(again.start)
+                message = f"`{name_at(again.pointer)}` occurs twice in one object, first on line {line}"
                 hint = "keep one of them, or make the value a list"
                 self.judge.report(JSON_DUPLICATE_KEY, Problem(message, at, hint))
         if isinstance(tree, dict) or (isinstance(tree, list) and any(isinstance(each, dict) for each in tree)):

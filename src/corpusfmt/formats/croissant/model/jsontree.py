@@ -33,13 +33,24 @@ class EncodingFault(Exception):
         self.hint = hint
 
 
-class DuplicateName(Struct, frozen=True):
-    """A name that occurs twice in one object: the pointer to its value, and the offsets of both names."""
+class Node(Struct, frozen=True):
+    """A value at characters of a JSON text: `start` is that of its name, if it has one, and `above` that of what it is in."""
 
     pointer: str
-    name: str
-    first: int
-    again: int
+    start: int
+    value: int
+    end: int
+    above: int
+
+
+def parent_of(pointer: str) -> str:
+    """Return the pointer of the object or array that a value is in."""
+    return pointer.rpartition("/")[0]
+
+
+def name_at(pointer: str) -> str:
+    """Return the name of a value, as the author wrote it."""
+    return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
 
 
 def decode(data: bytes) -> tuple[str, bool]:
@@ -145,51 +156,40 @@ class Places:
 
     @cached_property
     def _offsets(self) -> dict[str, int]:
-        return {pointer: offset for pointer, offset, _ in self._nodes()}
+        return {node.pointer: self._start + node.value for node in self.nodes()}
 
-    def duplicates(self) -> Iterator[DuplicateName]:
-        """Yield each repeated name in its object."""
-        # An object that is itself repeated has the same pointer, but its own names.
-        begun: dict[str, int] = {}
-        names: dict[tuple[int, str], int] = {}
-        for pointer, start, name in self._nodes():
-            begun[pointer] = start
-            if name is None:
-                continue
-            offset, written = name
-            key = begun[pointer.rpartition("/")[0]], pointer
-            if key in names:
-                yield DuplicateName(pointer, written, names[key] - self._start, offset - self._start)
-            names.setdefault(key, offset)
+    def repeated(self) -> list[list[Node]]:
+        """Return the values of each name that occurs several times in one object."""
+        members: dict[tuple[int, str], list[Node]] = {}
+        for node in self.nodes():
+            members.setdefault((node.above, node.pointer), []).append(node)
+        return [nodes for nodes in members.values() if len(nodes) > 1]
 
-    def _nodes(self) -> Iterator[tuple[str, int, tuple[int, str] | None]]:
-        """Yield (pointer, offset of the value, offset and text of its name) for every value of a valid JSON text."""
-        # The pointer of each open array or object, and its next index (-1 for an object).
-        stack: list[tuple[str, int]] = []
-        pending: tuple[str, tuple[int, str]] | None = None
+    def nodes(self) -> Iterator[Node]:
+        """Yield every value of a correct JSON text, each after those inside of it."""
+        # Of each open array or object: its pointer, the next index (-1 for an object), its start, value and `above`.
+        stack: list[list[Any]] = []
+        name: tuple[str, int] | None = None
         for match in TOKEN.finditer(self._page, self._start, self._end):
-            piece = match.group()
+            piece, offset = match.group(), match.start() - self._start
             if piece in ",:":
                 continue
             if piece in "}]":
-                stack.pop()
+                pointer, _, start, value, above = stack.pop()
+                yield Node(pointer, start, value, match.end() - self._start, above)
                 continue
-            name = None
-            if not stack:
-                pointer = ""
-            elif stack[-1][1] >= 0:
-                parent, index = stack[-1]
-                stack[-1] = (parent, index + 1)
-                pointer = f"{parent}/{index}"
-            elif pending is None:
-                written = _unquoted(piece)
-                pending = (f"{stack[-1][0]}/{escaped(written)}", (match.start(), written))
-                continue
+            pointer, start, above = "", offset, -1
+            if stack:
+                parent, index, _, above, _ = stack[-1]
+                if index >= 0:
+                    stack[-1][1] += 1
+                    pointer = f"{parent}/{index}"
+                elif name is None:
+                    name = _unquoted(piece), offset
+                    continue
+                else:
+                    pointer, start, name = f"{parent}/{escaped(name[0])}", name[1], None
+            if piece in "{[":
+                stack.append([pointer, -1 if piece == "{" else 0, start, offset, above])
             else:
-                pointer, name = pending
-                pending = None
-            yield pointer, match.start(), name
-            if piece == "{":
-                stack.append((pointer, -1))
-            elif piece == "[":
-                stack.append((pointer, 0))
+                yield Node(pointer, start, offset, match.end() - self._start, above)

@@ -11,10 +11,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from msgspec import Struct
-
 from corpusfmt.formats.croissant.model.graph import Description, View
-from corpusfmt.formats.croissant.model.jsontree import TOKEN, Places
+from corpusfmt.formats.croissant.model.jsontree import TOKEN, Node, Places, name_at, parent_of
 from corpusfmt.formats.croissant.model.shapes import properties_of
 from corpusfmt.formats.croissant.model.tables import Property
 from corpusfmt.io.paths import Entry
@@ -91,40 +89,6 @@ def _end_of_json(text: str) -> int:
     return len(text)
 
 
-def repetitions(places: Places) -> dict[int, Fix]:
-    """Return the repairs of names that are repeated with the same value, by the bytes of the later names."""
-    text = places.text
-    found: dict[int, list[int]] = {}
-    for each in places.duplicates():
-        found.setdefault(each.first, []).append(each.again)
-    fixes = {}
-    for first, others in found.items():
-        members = [_member(text, at) for at in (first, *others)]
-        spans = [each for each in members if each is not None]
-        if len(spans) < len(members) or len({text[slice(*each)] for each in spans}) > 1:
-            continue  # readers take the first value, or the last
-        for start, end in spans[1:]:
-            comma = text.rindex(",", 0, start)
-            fixes[places.byte_at(start)] = Fix((Edit(places.byte_at(comma), places.byte_at(end), ""),))
-    return fixes
-
-
-_SCALAR = re.compile(r'"(?:[^"\\]|\\.)*"\s*:\s*(?:"(?:[^"\\]|\\.)*"|[^\s{}\[\],:"]+)')
-
-
-def _member(text: str, start: int) -> tuple[int, int] | None:
-    found = _SCALAR.match(text, start)
-    return found.span() if found else None
-
-
-class Span(Struct, frozen=True):
-    """The position of a member in the text: its name (in an array, the value itself) begins at `start`."""
-
-    start: int
-    value: int
-    end: int
-
-
 class NoPlace(Exception):
     """The text has another form than an edit needs: the finding has no repair."""
 
@@ -195,6 +159,14 @@ class Draft:
         value = self.at(pointer)
         return value if isinstance(value, list) else []
 
+    def values_at(self, pointer: str) -> Iterator[tuple[str, Any]]:
+        """Yield the elements of an array with their pointers, or any other value alone."""
+        value = self.at(pointer)
+        if isinstance(value, list):
+            yield from ((f"{pointer}/{index}", each) for index, each in enumerate(value))
+        else:
+            yield pointer, value
+
     def text_at(self, pointer: str) -> str:
         """Return the string at a JSON pointer, an empty one if there is none."""
         value = self.at(pointer)
@@ -202,20 +174,29 @@ class Draft:
 
     def holder_of(self, pointer: str) -> str:
         """Return the pointer of the object that a value is in, also if it is in arrays."""
-        above = pointer.rpartition("/")[0]
+        above = parent_of(pointer)
         while above and isinstance(self.at(above), list):
-            above = above.rpartition("/")[0]
+            above = parent_of(above)
         return above
 
     @cached_property
     def repetitions(self) -> dict[int, Fix]:
-        """The repairs of repeated names, by the bytes of the names."""
-        return repetitions(self.places)
+        """The repairs of names that are repeated with the same value, by the bytes of the later names."""
+        fixes = {}
+        for nodes in self.places.repeated():
+            values = {self.text[node.value : node.end] for node in nodes}
+            if len(values) > 1 or values.pop()[0] in "{[":
+                continue  # readers take the first value, or the last
+            for node in nodes[1:]:
+                comma = self.text.rindex(",", 0, node.start)
+                edit = Edit(self.places.byte_at(comma), self.places.byte_at(node.end), "")
+                fixes[self.places.byte_at(node.start)] = Fix((edit,))
+        return fixes
 
     def spelled(self, pointer: str) -> str:
         """Return the text of a value: as a version, 1.10 is not 1.1."""
-        span = self._span(pointer)
-        return self.text[span.value : span.end]
+        node = self._node(pointer)
+        return self.text[node.value : node.end]
 
     @cached_property
     def views(self) -> dict[str, View]:
@@ -261,7 +242,7 @@ class Draft:
                 pending += [(f"{pointer}/{escaped(key)}", each) for key, each in value.items() if key != "@context"]
             elif isinstance(value, list):
                 pending += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
-            name = pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+            name = name_at(pointer)
             if isinstance(value, str) and (name in ("@id", "key", "containedIn") or _IN_A_LIST.search(pointer)):
                 found.append((value, pointer, False))
             if _IN_A_RECORD.search(pointer):
@@ -270,13 +251,13 @@ class Draft:
 
     def replace(self, pointer: str, value: Any) -> Edit:
         """Replace the value at a pointer."""
-        span = self._span(pointer)
-        return self._edit(span.value, span.end, self._dumped(value, span.start))
+        node = self._node(pointer)
+        return self._edit(node.value, node.end, self._dumped(value, node.start))
 
     def rename(self, pointer: str, name: str) -> Edit:
         """Rename a member of an object that has no other of the name."""
-        start = self._span(pointer).start
-        above = pointer.rpartition("/")[0]
+        start = self._node(pointer).start
+        above = parent_of(pointer)
         holder = self.at(above)
         if not isinstance(holder, dict) or name in holder:
             raise NoPlace
@@ -296,11 +277,11 @@ class Draft:
 
     def remove(self, pointer: str) -> Edit:
         """Remove a member of an object or an array, with its comma."""
-        span = self._span(pointer)
-        before, after = self._neighbours(pointer)
-        if after is not None:
-            return self._edit(span.start, after.start, "")
-        return self._edit(span.start if before is None else before.end, span.end, "")
+        node, siblings = self._node(pointer), self._inside(parent_of(pointer))
+        index = bisect_left(siblings, node.start, key=lambda each: each.start)
+        if index + 1 < len(siblings):
+            return self._edit(node.start, siblings[index + 1].start, "")
+        return self._edit(siblings[index - 1].end if index else node.start, node.end, "")
 
     def insert(self, pointer: str, name: str, value: Any) -> Edit:
         """Add a member at the end of an object, spaced like the one before it, or in place of a null."""
@@ -326,7 +307,7 @@ class Draft:
     def _add(self, pointer: str, name: str, value: Any) -> Edit:
         inside = self._inside(pointer)
         if not inside:
-            start = self._spans[pointer].value + 1
+            start = self._nodes[pointer].value + 1
             return self._edit(start, start, name + self._dumped(value, start))
         last = inside[-1]
         space = self._space_before(last.start)
@@ -363,9 +344,9 @@ class Draft:
 
     def wrap(self, pointer: str, name: str) -> Edit:
         """Put a member of an object into an object of its own, under another name."""
-        span = self._span(pointer)
-        member = self._edit(span.start, span.end, f'"{name}": {{{self.text[span.start : span.end]}}}')
-        return self._named(pointer.rpartition("/")[0], name, member)
+        node = self._node(pointer)
+        member = self._edit(node.start, node.end, f'"{name}": {{{self.text[node.start : node.end]}}}')
+        return self._named(parent_of(pointer), name, member)
 
     def _edit(self, start: int, end: int, text: str) -> Edit:
         # Inside of a web page "</" would end the script.
@@ -378,21 +359,22 @@ class Draft:
         return self.text[start:offset]
 
     def _colon(self, pointer: str) -> str:
-        for span in self._inside(pointer):
-            name = TOKEN.match(self.text, span.start)
-            if name is not None and span.value > name.end():
-                return self.text[name.end() : span.value]
+        for node in self._inside(pointer):
+            name = TOKEN.match(self.text, node.start)
+            if name is not None and node.value > name.end():
+                return self.text[name.end() : node.value]
         return ": "
 
     def _dumped(self, value: Any, offset: int) -> str:
         """Return JSON as it is written at a place: on separate lines, indented like the text, or on one line."""
+        is_nested = isinstance(value, dict) or (
+            isinstance(value, list) and any(isinstance(each, dict | list) for each in value)
+        )
+        if self._unit is None or not is_nested:
+            return json.dumps(value, ensure_ascii=False)
         line = self.text[self.text.rfind("\n", 0, offset) + 1 : offset]
-        indent = re.match(r"[ \t]*", line)
-        if self._unit is None or not isinstance(value, dict | list) or indent is None:
-            return json.dumps(value, ensure_ascii=False)
-        if isinstance(value, list) and not any(isinstance(each, dict | list) for each in value):
-            return json.dumps(value, ensure_ascii=False)
-        return json.dumps(value, ensure_ascii=False, indent=self._unit).replace("\n", "\n" + indent.group())
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        return json.dumps(value, ensure_ascii=False, indent=self._unit).replace("\n", "\n" + indent)
 
     @cached_property
     def _unit(self) -> str | None:
@@ -401,56 +383,20 @@ class Draft:
         return found.group(1) if found else None
 
     @cached_property
-    def _spans(self) -> dict[str, Span]:
-        return {pointer: Span(start, value, end) for pointer, start, value, end in _spans(self.text)}
+    def _nodes(self) -> dict[str, Node]:
+        return {node.pointer: node for node in self.places.nodes()}
 
     @cached_property
-    def _below(self) -> dict[str, list[Span]]:
-        found: dict[str, list[Span]] = {}
-        for pointer, span in self._spans.items():
-            if pointer:
-                found.setdefault(pointer.rpartition("/")[0], []).append(span)
-        return {pointer: sorted(spans, key=lambda span: span.start) for pointer, spans in found.items()}
+    def _below(self) -> dict[int, list[Node]]:
+        below: dict[int, list[Node]] = {}
+        for node in self.places.nodes():
+            below.setdefault(node.above, []).append(node)
+        return below
 
-    def _span(self, pointer: str) -> Span:
-        if pointer not in self._spans:
+    def _node(self, pointer: str) -> Node:
+        if pointer not in self._nodes:
             raise NoPlace
-        return self._spans[pointer]
+        return self._nodes[pointer]
 
-    def _inside(self, pointer: str) -> list[Span]:
-        return self._below.get(pointer, [])
-
-    def _neighbours(self, pointer: str) -> tuple[Span | None, Span | None]:
-        siblings = self._inside(pointer.rpartition("/")[0])
-        index = bisect_left(siblings, self._spans[pointer].start, key=lambda span: span.start)
-        return siblings[index - 1] if index else None, siblings[index + 1] if index + 1 < len(siblings) else None
-
-
-def _spans(text: str) -> Iterator[tuple[str, int, int, int]]:
-    """Yield (pointer, start of its name or itself, start, end) of every value of a correct JSON text."""
-    # A frame: pointer, next index of an array (-1: an object), the starts of its name and of itself.
-    stack: list[list[Any]] = []
-    name: tuple[str, int] | None = None
-    for match in TOKEN.finditer(text):
-        piece = match.group()
-        if piece in ",:":
-            continue
-        if piece in "}]":
-            pointer, _, start, value = stack.pop()
-            yield pointer, start, value, match.end()
-            continue
-        start = match.start()
-        if not stack:
-            pointer = ""
-        elif stack[-1][1] >= 0:
-            pointer = f"{stack[-1][0]}/{stack[-1][1]}"
-            stack[-1][1] += 1
-        elif name is None:
-            name = json.loads(piece, strict=False), start
-            continue
-        else:
-            pointer, start, name = f"{stack[-1][0]}/{escaped(name[0])}", name[1], None
-        if piece in "{[":
-            stack.append([pointer, -1 if piece == "{" else 0, start, match.start()])
-        else:
-            yield pointer, start, match.start(), match.end()
+    def _inside(self, pointer: str) -> list[Node]:
+        return self._below.get(self._nodes[pointer].value, [])

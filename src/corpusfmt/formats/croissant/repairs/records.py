@@ -7,185 +7,160 @@ from collections.abc import Iterator
 from typing import Any
 
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet
+from corpusfmt.formats.croissant.model.jsontree import parent_of
 from corpusfmt.formats.croissant.model.vocabulary import ATOMIC_TYPES, BOUNDING_BOX_FORMATS
 from corpusfmt.formats.croissant.repairs.dataset import typed
-from corpusfmt.formats.croissant.repairs.document import declared, definition_of, name_at, parent_of
+from corpusfmt.formats.croissant.repairs.document import declared, definition_of
 from corpusfmt.formats.croissant.repairs.draft import ABSENT, Draft
-from corpusfmt.formats.croissant.repairs.registry import Review, is_slip, meant, repairs
+from corpusfmt.formats.croissant.repairs.registry import Defect, Review, is_slip, repairs, rewrites, sure
 from corpusfmt.formats.croissant.rules.data import type_fault
 from corpusfmt.formats.croissant.rules.records import OTHER_NAMES, TABLE_TYPES
 from corpusfmt.io.text import escaped
-from corpusfmt.model import Edit, Finding
+from corpusfmt.model import Edit
 
-
-@repairs("CRO403", "CRO503", "CRO408", "CRO416", "CRO423", safe=False)
-def _left_out(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    yield draft.remove(pointer)
-
-
-@repairs("CRO415")
-def _empty_transform(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    yield draft.remove(pointer)
-
-
-@repairs("CRO404", "CRO411", "CRO606")
-def _name_that_is_meant(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    right = meant(finding)
-    place = pointer if isinstance(draft.at(pointer), str) else f"{pointer}/@id"
-    written = draft.at(place)
-    if right and isinstance(written, str):
-        if not is_slip(written, right):
-            raise Review(draft.replace(place, right))
-        yield draft.replace(place, right)
-
-
-@repairs("CRO405", "CRO419")
-def _term_that_was_lost(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    term = {"CRO405": "source", "CRO419": "dataType"}[finding.code]
-    if f"map `{term}`" in finding.message:
-        yield from declared(draft, {term: definition_of(term)})
-    elif term == "dataType" and isinstance(draft.at(pointer), dict):
-        defined = draft.object_at("/@context").get(term, definition_of(term))
-        if not str(defined.get("@id") if isinstance(defined, dict) else defined).endswith(term):
-            return  # in this context, the term is another property
-        raise Review(draft.insert(pointer, "dataType", "sc:Text"))
-    elif term == "source" and (source := _column_like_the_others(draft, pointer)):
-        raise Review(draft.insert(pointer, "source", source))
-
-
-def _column_like_the_others(draft: Draft, pointer: str) -> Any:
-    """Return a source in the file of the other fields: the column with the name of the field."""
-    record_set, node = _record_set(draft, pointer), draft.at(pointer)
-    files = set()
-    for each in record_set.fields if record_set is not None else ():
-        source = draft.at(f"{each.node.pointer}/source")
-        if isinstance(source, dict) and isinstance(source.get("extract"), dict) and "column" in source["extract"]:
-            files.add(
-                str(source.get("fileObject", {}).get("@id", "")) if isinstance(source.get("fileObject"), dict) else ""
-            )
-    name = str(node.get("@id", "")).rpartition("/")[2] if isinstance(node, dict) else ""
-    if len(files) != 1 or not name or not (file := files.pop()):
-        return None
-    return {"fileObject": {"@id": file}, "extract": {"column": name}}
-
-
+_MEDIA = {"sc:ImageObject", "sc:AudioObject", "sc:VideoObject"}
 _OF_ONE = ("fileObject", "fileSet", "recordSet", "field", "column", "jsonPath", "fileProperty")
 
 
+def _record_set(draft: Draft, pointer: str) -> RecordSet | None:
+    """Return the record set that a place is in."""
+    while pointer:
+        view = draft.views.get(pointer)
+        if isinstance(view, RecordSet):
+            return view
+        pointer = parent_of(pointer)
+    return None
+
+
+@repairs("CRO403", "CRO503", "CRO408", "CRO416", "CRO423", safe=False)
+def _left_out(draft: Draft, at: Defect) -> Iterator[Edit]:
+    yield draft.remove(at.pointer)
+
+
+@repairs("CRO415")
+def _empty_transform(draft: Draft, at: Defect) -> Iterator[Edit]:
+    yield draft.remove(at.pointer)
+
+
+@repairs("CRO404", "CRO411", "CRO606")
+def _name_that_is_meant(draft: Draft, at: Defect) -> Iterator[Edit]:
+    place = at.pointer if isinstance(at.value, str) else f"{at.pointer}/@id"
+    written = draft.at(place)
+    if at.meant and isinstance(written, str):
+        yield from sure(is_slip(written, at.meant), draft.replace(place, at.meant))
+
+
+@repairs("CRO405")
+def _source(draft: Draft, at: Defect) -> Iterator[Edit]:
+    """Define a term that the context lacks, or use the column with the name of the field, as the other fields do."""
+    if "map `source`" in at.message:
+        yield from declared(draft, {"source": definition_of("source")})
+        return
+    record_set = _record_set(draft, at.pointer)
+    sources = [draft.object_at(f"{field.node.pointer}/source") for field in record_set.fields] if record_set else []
+    columns = [source for source in sources if "column" in (source.get("extract") or ())]
+    files = {str(file.get("@id", "")) for source in columns if isinstance(file := source.get("fileObject"), dict)}
+    name = str(draft.object_at(at.pointer).get("@id", "")).rpartition("/")[2]
+    if len(files) == 1 and name and all("fileObject" in source for source in columns) and (file := files.pop()):
+        raise Review(draft.insert(at.pointer, "source", {"fileObject": {"@id": file}, "extract": {"column": name}}))
+
+
+@repairs("CRO419")
+def _data_type_that_was_lost(draft: Draft, at: Defect) -> Iterator[Edit]:
+    if "map `dataType`" in at.message:
+        yield from declared(draft, {"dataType": definition_of("dataType")})
+    elif isinstance(at.value, dict):
+        defined = draft.object_at("/@context").get("dataType", definition_of("dataType"))
+        # In another context, the term may be another property.
+        if str(defined.get("@id") if isinstance(defined, dict) else defined).endswith("dataType"):
+            raise Review(draft.insert(at.pointer, "dataType", "sc:Text"))
+
+
 @repairs("CRO406", "CRO409", safe=False)
-def _first_of_several(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    given = [name for name in draft.object_at(pointer) if name.rpartition(":")[2] in _OF_ONE]
+def _first_of_several(draft: Draft, at: Defect) -> Iterator[Edit]:
+    given = [name for name in draft.object_at(at.pointer) if name.rpartition(":")[2] in _OF_ONE]
     for name in given[1:]:
-        yield draft.remove(f"{pointer}/{escaped(name)}")
-
-
-_MEDIA = {"sc:ImageObject", "sc:AudioObject", "sc:VideoObject"}
+        yield draft.remove(f"{at.pointer}/{escaped(name)}")
 
 
 @repairs("CRO410", safe=False)
-def _extract_that_fits(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+def _extract_that_fits(draft: Draft, at: Defect) -> Iterator[Edit]:
     """Keep the other extraction, if there is one; use the content of a file for an image, audio or video."""
-    extract, wrong = draft.at(parent_of(pointer)), name_at(pointer).rpartition(":")[2]
-    each = draft.views.get(parent_of(parent_of(parent_of(pointer))))
+    extract, wrong = draft.at(at.above), at.name.rpartition(":")[2]
+    field = draft.views.get(parent_of(parent_of(at.above)))
     if not isinstance(extract, dict) or wrong not in ("column", "jsonPath"):
         return
     if "fileProperty" in extract or (wrong == "jsonPath" and "column" in extract):
-        yield draft.remove(pointer)
-    elif isinstance(each, Field) and _MEDIA & set(each.data_types):
-        kept = {name: value for name, value in extract.items() if name != name_at(pointer)}
-        yield draft.replace(parent_of(pointer), {**kept, "fileProperty": "content"})
+        yield draft.remove(at.pointer)
+    elif isinstance(field, Field) and _MEDIA & set(field.data_types):
+        kept = {name: value for name, value in extract.items() if name != at.name}
+        yield draft.replace(at.above, {**kept, "fileProperty": "content"})
 
 
 @repairs("CRO427", safe=False)
-def _column_of_its_name(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
+def _column_of_its_name(draft: Draft, at: Defect) -> Iterator[Edit]:
     """Use the column of a table with the name of the field."""
-    kind = re.search(r"whole file of type `([^`]+)`", finding.message)
-    name = draft.text_at(f"{parent_of(pointer)}/@id").rpartition("/")[2]
-    source = draft.at(pointer)
-    is_bare = isinstance(source, dict) and "fileObject" in source and "extract" not in source
-    if kind is not None and kind.group(1).lower() in TABLE_TYPES and is_bare and name:
-        yield draft.insert(pointer, "extract", {"column": name})
+    kind = re.search(r"whole file of type `([^`]+)`", at.message)
+    name = draft.text_at(f"{at.above}/@id").rpartition("/")[2]
+    is_bare = isinstance(at.value, dict) and "fileObject" in at.value and "extract" not in at.value
+    if kind is not None and kind[1].lower() in TABLE_TYPES and is_bare and name:
+        yield draft.insert(at.pointer, "extract", {"column": name})
 
 
-@repairs("CRO412", safe=False)
-def _closed_path(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+@rewrites("CRO412", safe=False)
+def _closed_path(path: str) -> str:
     from corpusfmt.formats.croissant.model.jsonpath import jsonpath_fault  # noqa: PLC0415 - few descriptions have one
 
-    written = draft.at(pointer)
-    if isinstance(written, str) and jsonpath_fault(f"{written}]") is None:
-        yield draft.replace(pointer, f"{written}]")
+    return f"{path}]" if jsonpath_fault(f"{path}]") is None else ""
 
 
-@repairs("CRO413", safe=False)
-def _pattern_of_files(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+@rewrites("CRO413", safe=False)
+def _pattern_of_files(regex: str) -> str:
     """Read an invalid regular expression as a glob pattern, and capture its star."""
-    written = draft.at(pointer)
-    if isinstance(written, str) and re.fullmatch(r"\*[\w.-]*", written):
-        yield draft.replace(pointer, f"^(.*){re.escape(written[1:])}$")
+    return f"^(.*){re.escape(regex[1:])}$" if re.fullmatch(r"\*[\w.-]*", regex) else ""
 
 
-@repairs("CRO428", safe=False)
-def _one_group(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+@rewrites("CRO414", safe=False)
+def _group(regex: str) -> str:
+    return f"({regex})" if regex else ""
+
+
+@rewrites("CRO428", safe=False)
+def _one_group(regex: str) -> str:
     """Capture the last group only."""
-    written = draft.text_at(pointer)
-    groups = [found.start() for found in re.finditer(r"(?<!\\)\((?!\?)", written)]
+    groups = [match.start() for match in re.finditer(r"(?<!\\)\((?!\?)", regex)]
     for start in reversed(groups[:-1]):
-        written = f"{written[: start + 1]}?:{written[start + 1 :]}"
-    if written:
-        yield draft.replace(pointer, written)
+        regex = f"{regex[: start + 1]}?:{regex[start + 1 :]}"
+    return regex
 
 
 @repairs("CRO429", safe=False)
-def _value_alone(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
+def _value_alone(draft: Draft, at: Defect) -> Iterator[Edit]:
     for name in ("source", "cr:source"):
-        if draft.at(f"{parent_of(pointer)}/{name}") is not ABSENT:
-            yield draft.remove(f"{parent_of(pointer)}/{name}")
-
-
-@repairs("CRO525", safe=False)
-def _url_of_a_split(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    """Add the URL of each split, if all have a known name."""
-    view, iri = draft.views.get(pointer), draft.at(f"{pointer}/@id")
-    rows = view.rows or [] if isinstance(view, RecordSet) else []
-    names = [_split_of(row.get(f"{iri}/name")) for _, row in rows if isinstance(row, dict)]
-    if not rows or len(names) != len(rows) or not all(names) or not isinstance(draft.at(f"{pointer}/field"), list):
-        return
-    yield draft.append(f"{pointer}/field", {"@type": "cr:Field", "@id": f"{iri}/url", "dataType": "sc:URL"})
-    for (place, _), name in zip(rows, names, strict=True):
-        yield draft.insert(place, f"{iri}/url", name)
-
-
-def _split_of(value: object) -> str:
-    plain = value.rpartition(":")[2].lower() if isinstance(value, str) else ""
-    return next((split for begin, split in _SPLITS.items() if plain.startswith(begin)), "")
+        if draft.at(f"{at.above}/{name}") is not ABSENT:
+            yield draft.remove(f"{at.above}/{name}")
 
 
 @repairs("CRO420")
-def _types_as_classes(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    if not isinstance(draft.at(pointer), dict):
+def _types_as_classes(draft: Draft, at: Defect) -> Iterator[Edit]:
+    if not isinstance(at.value, dict):
         yield draft.declare("dataType", definition_of("dataType"))
 
 
 @repairs("CRO501")
-def _data_as_json(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    names = [step for step in pointer.split("/") if step.rpartition(":")[2] in ("data", "examples")]
+def _data_as_json(draft: Draft, at: Defect) -> Iterator[Edit]:
+    names = [step for step in at.pointer.split("/") if step.rpartition(":")[2] in ("data", "examples")]
     for name in names[-1:]:
         yield draft.declare(name, definition_of(name.rpartition(":")[2]))
 
 
-@repairs("CRO414", safe=False)
-def _group(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    if written := draft.text_at(pointer):
-        yield draft.replace(pointer, f"({written})")
-
-
 @repairs("CRO417", safe=False)
-def _one_at_a_time(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    transform = draft.object_at(pointer)
+def _one_at_a_time(draft: Draft, at: Defect) -> Iterator[Edit]:
+    transform = draft.object_at(at.pointer)
     kept = {name: value for name, value in transform.items() if name[:1] == "@"}
-    each = [{**kept, name: value} for name, value in transform.items() if name[:1] != "@"]
-    if each and not isinstance(draft.at(parent_of(pointer)), list):
-        yield draft.replace(pointer, each)
+    steps = [{**kept, name: value} for name, value in transform.items() if name[:1] != "@"]
+    if steps and not isinstance(draft.at(at.above), list):
+        yield draft.replace(at.pointer, steps)
 
 
 _STRFTIME = {
@@ -195,58 +170,40 @@ _STRFTIME = {
 
 
 # mlcroissant reads dates by strftime alone, and no record with a pattern of CLDR.
-@repairs("CRO418", safe=False)
-def _date_pattern(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    written = draft.text_at(pointer)
+@rewrites("CRO418", safe=False)
+def _date_pattern(written: str) -> str:
     parts = re.findall(r"%-?([A-Za-z])|([A-Za-z]+)|([^A-Za-z%]+)", written)
-    if "%" in written and all(not letter or letter in _STRFTIME for letter, _, _ in parts):
-        yield draft.replace(
-            pointer,
-            "".join(_STRFTIME[letter] if letter else (text and f"'{text}'") or mark for letter, text, mark in parts),
-        )
+    if "%" not in written or not all(not letter or letter in _STRFTIME for letter, _, _ in parts):
+        return ""
+    return "".join(_STRFTIME[letter] if letter else (text and f"'{text}'") or mark for letter, text, mark in parts)
 
 
 @repairs("CRO421")
-def _data_type(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    right, written = meant(finding), draft.at(pointer)
-    wrong = re.search(r"data type `([^`]+)`", finding.message)
-    if wrong is None:
-        return
-    if not right:
-        if isinstance(written, list) and wrong.group(1) in written and len(written) > 1:
-            raise Review(draft.remove(f"{pointer}/{written.index(wrong.group(1))}"))
-        return
-    listed = written if isinstance(written, list) else [written]
-    for index, each in enumerate(listed):
-        if each == wrong.group(1):
-            edit = draft.replace(f"{pointer}/{index}" if isinstance(written, list) else pointer, right)
-            if not (is_slip(each, right) or OTHER_NAMES.get(each.lower()) == right):
-                raise Review(edit)
-            yield edit
+def _data_type(draft: Draft, at: Defect) -> Iterator[Edit]:
+    match = re.search(r"data type `([^`]+)`", at.message)
+    for pointer, kind in draft.values_at(at.pointer) if match is not None else ():
+        if match is None or kind != match[1]:
+            continue
+        if at.meant:
+            is_sure = is_slip(kind, at.meant) or OTHER_NAMES.get(kind.lower()) == at.meant
+            yield from sure(is_sure, draft.replace(pointer, at.meant))
+        elif pointer != at.pointer and len(draft.list_at(at.pointer)) > 1:
+            raise Review(draft.remove(pointer))
 
 
 @repairs("CRO422", safe=False)
-def _atomic_type(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    yield draft.append(pointer, "sc:Text")
-
-
-def _record_set(draft: Draft, pointer: str) -> RecordSet | None:
-    while pointer:
-        view = draft.views.get(pointer)
-        if isinstance(view, RecordSet):
-            return view
-        pointer = parent_of(pointer)
-    return None
+def _atomic_type(draft: Draft, at: Defect) -> Iterator[Edit]:
+    yield draft.append(at.pointer, "sc:Text")
 
 
 @repairs("CRO504")
-def _null_where_absent(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    record_set, message = _record_set(draft, pointer), finding.message
-    for each in record_set.fields if record_set is not None else ():
-        if record_set is None or not message.startswith(f"{each.title}:"):
+def _null_where_absent(draft: Draft, at: Defect) -> Iterator[Edit]:
+    record_set = _record_set(draft, at.pointer)
+    for field in record_set.fields if record_set is not None else ():
+        if record_set is None or not at.message.startswith(f"{field.title}:"):
             continue
-        name = each.node.written_id if isinstance(each.node.written_id, str) else each.id
-        present = record_set.column(each)
+        name = field.node.written_id if isinstance(field.node.written_id, str) else field.id
+        present = record_set.column(field)
         for place, row in record_set.rows or ():
             # An unknown key may be a misspelling of this one: a null would replace its value.
             is_clear = isinstance(row, dict) and all(key in draft.ids or key[:1] == "@" for key in row)
@@ -255,74 +212,66 @@ def _null_where_absent(draft: Draft, pointer: str, finding: Finding) -> Iterator
 
 
 @repairs("CRO505", "CRO510")
-def _key_of_a_record(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    record_set, right = _record_set(draft, pointer), meant(finding)
-    wrong = re.search(r"the key(?: of an example)? `([^`]*)`", finding.message)
-    if record_set is None or not right or wrong is None:
+def _key_of_a_record(draft: Draft, at: Defect) -> Iterator[Edit]:
+    record_set, right = _record_set(draft, at.pointer), at.meant
+    match = re.search(r"the key(?: of an example)? `([^`]*)`", at.message)
+    if record_set is None or not right or match is None:
         return
-    rows = record_set.inline("cr:data" if finding.code == "CRO505" else "cr:examples") or ()
-    again = [
-        draft.remove(f"{place}/{escaped(wrong.group(1))}")
-        for place, row in rows
-        if isinstance(row, dict) and wrong.group(1) in row and row.get(right, ABSENT) == row[wrong.group(1)]
-    ]
-    edits = again + [
-        draft.rename(f"{place}/{escaped(wrong.group(1))}", right)
-        for place, row in rows
-        if isinstance(row, dict) and wrong.group(1) in row and right not in row
-    ]
-    if not is_slip(wrong.group(1), right):
-        raise Review(*edits)
-    yield from edits
+    wrong = match[1]
+    rows = record_set.inline("cr:data" if at.code == "CRO505" else "cr:examples") or ()
+    records = [(f"{place}/{escaped(wrong)}", row) for place, row in rows if isinstance(row, dict) and wrong in row]
+    again = [draft.remove(place) for place, row in records if row.get(right, ABSENT) == row[wrong]]
+    edits = again + [draft.rename(place, right) for place, row in records if right not in row]
+    yield from sure(is_slip(wrong, right), *edits)
 
 
 _KINDS = {"a boolean": "Boolean", "an integer": "Integer", "a number": "Number", "a string": "Text", "a URL": "Text"}
 
 
-def _cast(value: Any, each: Field, spelled: str) -> Any:
-    wanted = [ATOMIC_TYPES[name] for name in each.data_types if name in ATOMIC_TYPES]
+def _cast(value: Any, field: Field, spelled: str) -> Any:
+    wanted = [ATOMIC_TYPES[name] for name in field.data_types if name in ATOMIC_TYPES]
     return typed(value, _KINDS.get(wanted[0].partition(" from ")[0], ""), spelled) if len(wanted) == 1 else ABSENT
 
 
 @repairs("CRO506", "CRO511")
-def _typed_values(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    record_set, message = _record_set(draft, pointer), finding.message
-    for each in record_set.fields if record_set is not None else ():
-        if record_set is None or not message.startswith(each.title):
+def _typed_values(draft: Draft, at: Defect) -> Iterator[Edit]:
+    record_set = _record_set(draft, at.pointer)
+    for field in record_set.fields if record_set is not None else ():
+        if record_set is None or not at.message.startswith(field.title):
             continue
-        for place, value in record_set.column(each, "cr:data" if finding.code == "CRO506" else "cr:examples").items():
+        for place, value in record_set.column(field, "cr:data" if at.code == "CRO506" else "cr:examples").items():
             row = draft.object_at(place)
-            name = next((name for name in (each.node.written_id, each.id) if name in row), None)
-            if name is None or type_fault(value, each.data_types) is None:
+            name = next((name for name in (field.node.written_id, field.id) if name in row), None)
+            if name is None or type_fault(value, field.data_types) is None:
                 continue
             pointer = f"{place}/{escaped(name)}"
-            right = _cast(value, each, draft.spelled(pointer))
-            if right is not ABSENT and type_fault(right, each.data_types) is None:
+            right = _cast(value, field, draft.spelled(pointer))
+            if right is not ABSENT and type_fault(right, field.data_types) is None:
                 yield draft.replace(pointer, right)
 
 
 @repairs("CRO430", safe=False)
-def _value_of_an_array(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    if "is not an array" in finding.message and "isArray" not in draft.object_at(parent_of(pointer)):
-        yield draft.insert(parent_of(pointer), "isArray", True)
+def _value_of_an_array(draft: Draft, at: Defect) -> Iterator[Edit]:
+    if "is not an array" in at.message and "isArray" not in draft.object_at(at.above):
+        yield draft.insert(at.above, "isArray", True)
 
 
 @repairs("CRO521", safe=False)
-def _name_of_an_enumeration(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    view = draft.views.get(pointer)
-    texts = [each for each in view.fields if "sc:Text" in each.data_types] if isinstance(view, RecordSet) else []
+def _name_of_an_enumeration(draft: Draft, at: Defect) -> Iterator[Edit]:
+    view = draft.views.get(at.pointer)
+    texts = [field for field in view.fields if "sc:Text" in field.data_types] if isinstance(view, RecordSet) else []
     if len(texts) == 1:
         yield draft.insert(texts[0].node.pointer, "equivalentProperty", "sc:name")
 
 
 @repairs("CRO522", "CRO524", safe=False)
-def _key(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    view = draft.views.get(pointer)
+def _key(draft: Draft, at: Defect) -> Iterator[Edit]:
+    view = draft.views.get(at.pointer)
     fields = view.fields if isinstance(view, RecordSet) else []
-    named = [each for each in fields if str(each.node.written_id).rpartition("/")[2] in ("name", "id", "key")]
-    for each in (named or (fields if len(fields) == 1 else []))[:1]:
-        if isinstance(each.node.written_id, str):
-            yield draft.insert(pointer, "key", {"@id": each.node.written_id})
+    named = [field for field in fields if str(field.node.written_id).rpartition("/")[2] in ("name", "id", "key")]
+    for field in (named or (fields if len(fields) == 1 else []))[:1]:
+        if isinstance(field.node.written_id, str):
+            yield draft.insert(at.pointer, "key", {"@id": field.node.written_id})
 
 
 _SPLITS = {
@@ -333,16 +282,31 @@ _SPLITS = {
 }
 
 
+def _split_of(value: object) -> str:
+    plain = value.rpartition(":")[2].lower() if isinstance(value, str) else ""
+    return next((split for begin, split in _SPLITS.items() if plain.startswith(begin)), "")
+
+
+@repairs("CRO525", safe=False)
+def _url_of_a_split(draft: Draft, at: Defect) -> Iterator[Edit]:
+    """Add the URL of each split, if all have a known name."""
+    view, iri = draft.views.get(at.pointer), draft.at(f"{at.pointer}/@id")
+    rows = view.rows or [] if isinstance(view, RecordSet) else []
+    splits = [_split_of(row.get(f"{iri}/name")) if isinstance(row, dict) else "" for _, row in rows]
+    if splits and all(splits):
+        yield draft.append(f"{at.pointer}/field", {"@type": "cr:Field", "@id": f"{iri}/url", "dataType": "sc:URL"})
+        for (place, _), split in zip(rows, splits, strict=True):
+            yield draft.insert(place, f"{iri}/url", split)
+
+
 @repairs("CRO526", safe=False)
-def _split(draft: Draft, pointer: str, finding: Finding) -> Iterator[Edit]:
-    for name, value in draft.object_at(pointer).items():
-        if isinstance(value, str) and f"`{value}`" in finding.message and (right := _split_of(value)):
-            yield draft.replace(f"{pointer}/{escaped(name)}", right)
+def _split(draft: Draft, at: Defect) -> Iterator[Edit]:
+    for name, value in draft.object_at(at.pointer).items():
+        if isinstance(value, str) and f"`{value}`" in at.message and (right := _split_of(value)):
+            yield draft.replace(f"{at.pointer}/{escaped(name)}", right)
 
 
-@repairs("CRO527", safe=False)
-def _box(draft: Draft, pointer: str, _finding: Finding) -> Iterator[Edit]:
-    words = sorted(re.split("[^A-Z]+", draft.text_at(pointer).upper()))
-    for known in sorted(BOUNDING_BOX_FORMATS):
-        if sorted(known.split("_")) == words:
-            yield draft.replace(pointer, known)
+@rewrites("CRO527", safe=False)
+def _box(written: str) -> str:
+    words = sorted(re.split("[^A-Z]+", written.upper()))
+    return next((known for known in sorted(BOUNDING_BOX_FORMATS) if sorted(known.split("_")) == words), "")

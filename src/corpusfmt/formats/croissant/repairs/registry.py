@@ -1,4 +1,4 @@
-"""Internal: The repair of each rule: a function from a draft and a finding to the edits that repair it."""
+"""Internal: The repair of each rule: a function from a draft and a defect to the edits that repair it."""
 
 from __future__ import annotations
 
@@ -9,25 +9,68 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice, pairwise
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.formats.croissant.model.graph import Description
-from corpusfmt.formats.croissant.model.jsontree import Places
-from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace, fix_of_bytes, fix_of_syntax
+from corpusfmt.formats.croissant.model.jsontree import Places, name_at, parent_of
+from corpusfmt.formats.croissant.repairs.draft import (
+    Draft,
+    NoPlace,
+    fix_of_bytes,
+    fix_of_syntax,
+)
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Edit, Finding, Fix
 
-#: Yields the edits that repair one finding at a place, none if it cannot be repaired.
-Repair = Callable[[Draft, str, Finding], Iterable[Edit]]
-
-_REPAIRS: dict[str, tuple[Repair, bool]] = {}
 # Repairs of a description without meaning, because of its contexts.
 _OF_CONTEXTS = ("CRO112", "CRO113")
 _MOST_EDITS_OF_A_REPAIR = 1_000
 # A string or number in a piece of JSON; a name in an object is none.
 _VALUE = re.compile(r'("(?:[^"\\]++|\\.)*+"|[^\s{}\[\],:"]++)(\s*+:)?', re.DOTALL)
 _WORDS = re.compile(r"\s|[^\x00-\x7f]")
-_MEANT = re.compile(r"did you mean `([^`]+)`")
+
+
+class Defect(Struct, frozen=True):
+    """A finding at a place of a draft, with the `value` there; `text` is empty if the value is not a string."""
+
+    code: str
+    message: str
+    hint: str
+    pointer: str
+    value: object
+
+    @property
+    def text(self) -> str:
+        return self.value if isinstance(self.value, str) else ""
+
+    @property
+    def name(self) -> str:
+        return name_at(self.pointer)
+
+    @property
+    def above(self) -> str:
+        return parent_of(self.pointer)
+
+    @property
+    def meant(self) -> str:
+        """The name that the hint suggests instead of a wrong one, "" if it suggests none."""
+        return self._in_hint("did you mean")
+
+    @property
+    def to_write(self) -> str:
+        """The text that the hint says to write, "" if it says none."""
+        return self._in_hint("write")
+
+    def _in_hint(self, before: str) -> str:
+        match = re.search(f"{before} `([^`]+)`", self.hint)
+        return match[1] if match else ""
+
+
+#: Yields the edits that repair one defect, none if it cannot be repaired.
+Repair = Callable[[Draft, Defect], Iterable[Edit]]
+
+_REPAIRS: dict[str, tuple[Repair, bool]] = {}
 
 
 class Review(Exception):
@@ -51,6 +94,18 @@ def repairs(*codes: str, safe: bool = True) -> Callable[[Repair], Repair]:
     return register
 
 
+def rewrites(*codes: str, safe: bool = True) -> Callable[[Callable[[str], str]], None]:
+    """Register the repair of some rules about a string: a function to the right one, or to "" if it does not know it."""
+
+    def register(rewritten: Callable[[str], str]) -> None:
+        @repairs(*codes, safe=safe)
+        def repair(draft: Draft, at: Defect) -> Iterator[Edit]:
+            if isinstance(at.value, str) and (text := rewritten(at.value)) not in ("", at.value):
+                yield draft.replace(at.pointer, text)
+
+    return register
+
+
 def repaired_codes() -> Iterator[str]:
     """Yield the codes of the rules that have a repair."""
     return iter(sorted(_REPAIRS))
@@ -58,18 +113,19 @@ def repaired_codes() -> Iterator[str]:
 
 def fix_of(draft: Draft, finding: Finding, data: bytes) -> Fix | None:
     """Return the repair of a finding in a file with this content, None if only the author can repair it."""
-    repair, safe = _REPAIRS.get(finding.code, (None, True))
     pointer = finding.location.pointer
     if (
-        repair is None
+        finding.code not in _REPAIRS
         or pointer is None
-        or draft.at(pointer) is None
+        or (value := draft.at(pointer)) is None
         or not (draft.is_understood or finding.code in _OF_CONTEXTS)
     ):
         return None
+    repair, safe = _REPAIRS[finding.code]
     most = min(_MOST_EDITS_OF_A_REPAIR, draft.edits_left)
     try:
-        edits = tuple(islice(repair(draft, pointer, finding), most + 1))
+        defect = Defect(finding.code, finding.message, finding.hint, pointer, value)
+        edits = tuple(islice(repair(draft, defect), most + 1))
     except Review as review:
         edits, safe = review.edits, False
     except NoPlace:
@@ -108,10 +164,11 @@ def _overlap(edits: tuple[Edit, ...]) -> bool:
     return any(one.end > other.start for one, other in pairwise(ordered))
 
 
-def meant(finding: Finding) -> str:
-    """Return the name that the rule's hint suggests instead of a wrong one, "" if it suggests none."""
-    found = _MEANT.search(finding.hint)
-    return found.group(1) if found else ""
+def sure(is_sure: bool, *edits: Edit) -> tuple[Edit, ...]:
+    """Return edits; raises `Review` with them if they may be wrong."""
+    if not is_sure:
+        raise Review(*edits)
+    return edits
 
 
 def is_slip(written: Any, right: str) -> bool:

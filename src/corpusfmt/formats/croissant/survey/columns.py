@@ -278,6 +278,11 @@ class Column:
                 child = self.children[name] = Column(name, above=self)
             child.add([each.get(name, ABSENT) for each in values], place)
 
+    def lack(self, file: str, rows: int) -> None:
+        """Add the rows of a file without this column."""
+        self.lacking = self.lacking or file
+        self.absent, self.rows = self.absent + rows, self.rows + rows
+
     def close(self) -> None:
         """Finish the values of one file."""
         if self._writer is not None:

@@ -38,68 +38,59 @@ _DDI_MEAN, _DDI_MAXIMUM = "ddi-stats:7975ed0", "ddi-stats:8321e79"
 _LANGUAGE_NAMES = ("language", "lang")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
-# A column of texts is a list of choices if they are few, and each occurs often.
-_MOST_CHOICES, _LEAST_VALUES, _LEAST_OFTEN, _LONGEST_CHOICE = 20, 20, 5, 64
 # As many as the rules of the format allow.
 _MOST_DIMENSIONS = 64
 # pandas reads larger numbers as times, in seconds.
 _LEAST_TIME = 31536000
-_NO_LISTS_OF_LISTS = "Croissant 1.0 has no lists of lists"
-_NO_TIMES = "Croissant 1.0 has no times"
+_NO_PATH = "no JSON path is written alike for all readers"
 
 
 class Fields(Struct):
-    """The fields of a record set, notes on them and on columns without a type, and the fields that are lists of choices."""
+    """The fields of a record set, notes on columns that have none, the reasons for types, and languages in the values."""
 
+    version: str
     found: list[FieldOf] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     evidence: Json = field(default_factory=dict)
-    choices: dict[str, list[str]] = field(default_factory=dict)
     languages: set[str] = field(default_factory=set)
-    is_old: bool = False
 
-    @property
-    def most_dimensions(self) -> int:
-        """The number of dimensions that a list may have."""
-        return 1 if self.is_old else _MOST_DIMENSIONS
+    def not_described(self, name: str, why: str) -> None:
+        self.notes.append(f"`{clipped(name)}` is not described: {why}")
+
+    def why_no_list(self, dimensions: int) -> str:
+        """Return why a version has no lists of so many dimensions, "" if it has."""
+        most = 1 if self.version == "1.0" else _MOST_DIMENSIONS
+        return "Croissant 1.0 has no lists of lists" if dimensions > most else ""
 
 
 def fields_of(columns: Mapping[str, Column], path: str, version: str) -> Fields:
     """Return the fields of columns, or of the members at the JSON path of a document, for a description of a version."""
-    made = Fields(is_old=version == "1.0")
+    made = Fields(version)
     verdicts = [(column, column.verdict) for column in columns.values()]
     # mlcroissant extracts only the fields that are not objects from a JSON document.
     has_objects = any(verdict.is_object for _, verdict in verdicts)
     is_flat = bool(path) and not any(verdict.type for _, verdict in verdicts)
     for column, verdict in verdicts:
+        name = column.name
         made.languages |= _languages(column)
-        unread = "" if path else _why_not_read(column, verdict)
-        if unread:
-            made.notes.append(f"`{clipped(column.name)}` is not described: {unread}")
-            continue
-        if verdict.is_object:
-            source = _source(column.name, path)
+        if unread := "" if path else _why_not_read(column, verdict):
+            made.not_described(name, unread)
+        elif not verdict.is_object:
+            is_whole = not column.absent and not has_objects
+            made.found += _leaf(made, column, _source(name, path, is_whole=is_whole), name)
+        elif verdict.dimensions:
+            made.found += _list(made, column, _source(name, path), name, column.rows)
+        else:
             lists: list[FieldOf] = []
-            if verdict.dimensions:
-                _list(made, lists, column, source, column.name, column.rows)
-                children = []
-            else:
-                children = _children(made, column, source, column.name, lists)
+            children = _children(made, column, _source(name, path), name, lists)
             if is_flat:
-                made.found += [replace(each, name=f"{column.name}.{each.name}") for each in children]
+                made.found += [replace(child, name=f"{name}.{child.name}") for child in children]
             elif children:
-                made.found.append(FieldOf(column.name, "", {}, f"Object `{clipped(column.name)}`", fields=children))
+                made.found.append(FieldOf(name, "", {}, f"Object `{clipped(name)}`", fields=children))
             made.found += lists
-            continue
-        is_whole = not column.absent and not has_objects
-        one = _leaf(made, column, verdict, _source(column.name, path, is_whole=is_whole), column.name)
-        if one is not None:
-            made.found.append(one)
-            _choices(made, column, verdict)
     if path and all(each.fields for each in made.found):
-        made.notes += [
-            f"`{clipped(each.name)}` is not described: no field next to it is a value" for each in made.found
-        ]
+        for each in made.found:
+            made.not_described(each.name, "no field next to it is a value")
         made.found.clear()
     return made
 
@@ -147,42 +138,40 @@ def _children(
 
     Lists of objects are added to `lists`, as fields next to this one; in a list of objects there are none.
     """
-    found: list[FieldOf] = []
+    children: list[FieldOf] = []
     for path, child, steps in _leaves(column, source.steps, ""):
         inside = _Source(source.extract, steps, source.list_steps)
-        verdict = child.verdict
         if steps is None:
-            made.notes.append(f"`{title}.{clipped(path)}`: no JSON path is written alike for all readers")
-        elif verdict.is_object and lists is not None:
-            _list(made, lists, child, inside, f"{title}.{path}", column.rows)
-        elif (one := _leaf(made, child, verdict, inside, f"{title}.{path}", path)) is not None:
-            found.append(one)
-    return found
+            made.notes.append(f"`{title}.{clipped(path)}`: {_NO_PATH}")
+        elif child.verdict.is_object and lists is not None:
+            lists += _list(made, child, inside, f"{title}.{path}", column.rows)
+        else:
+            children += _leaf(made, child, inside, f"{title}.{path}", path)
+    return children
 
 
-def _list(made: Fields, lists: list[FieldOf], column: Column, source: _Source, title: str, records: int) -> None:
-    """Add a list of objects: a field with the members of each."""
+def _list(made: Fields, column: Column, source: _Source, title: str, records: int) -> Iterator[FieldOf]:
+    """Yield a list of objects as a field with the members of each; or each member, where the list is missing."""
     assert column.items is not None
     if source.steps is None:
-        made.notes.append(f"`{clipped(title)}`: no JSON path is written alike for all readers")
+        made.notes.append(f"`{clipped(title)}`: {_NO_PATH}")
         return
     children = _children(made, column.items, _Source(source.extract, "", source.steps), title)
     if not children:
         return
     made.evidence[title] = {"type": None, "why": "lists of objects", "array": True}
     if column.there == records:
-        lists.append(FieldOf(title, "", {}, f"List of objects `{clipped(title)}`", dimensions=1, fields=children))
+        yield FieldOf(title, "", {}, f"List of objects `{clipped(title)}`", dimensions=1, fields=children)
         return
     # For a list that is null, mlcroissant has a list of one object, and null for a list of values.
     made.evidence[title]["why"] = f"lists of objects, missing or null {records - column.there} times: by member"
     for child in children:
-        name = f"{title}.{child.name}"
-        has_null = "nulls" in made.evidence[name] or column.items.nulls
-        if (child.dimensions and has_null) or child.dimensions >= made.most_dimensions:
-            why = "lists of lists and null" if has_null else _NO_LISTS_OF_LISTS
-            made.notes.append(f"`{clipped(name)}` is not described: {why}")
+        name, dimensions = f"{title}.{child.name}", child.dimensions + 1
+        has_null = dimensions > 1 and ("nulls" in made.evidence[name] or column.items.nulls)
+        if why := "lists of lists and null" if has_null else made.why_no_list(dimensions):
+            made.not_described(name, why)
         else:
-            lists.append(replace(child, name=name, dimensions=child.dimensions + 1, statistics=()))
+            yield replace(child, name=name, dimensions=dimensions, statistics=())
 
 
 def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, Column, str | None]]:
@@ -196,30 +185,29 @@ def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str
             yield path, child, inside
 
 
-def _leaf(
-    made: Fields, column: Column, verdict: Verdict, source: _Source, title: str, name: str | None = None
-) -> FieldOf | None:
-    evidence: Json = {"type": verdict.type or None, "why": verdict.why}
-    evidence |= {"array": True} if verdict.dimensions else {}
-    evidence |= {"nulls": column.nulls + column.absent} if column.nulls + column.absent else {}
-    made.evidence[title] = evidence
-    unknown = (
-        _NO_LISTS_OF_LISTS
-        if verdict.dimensions > made.most_dimensions
-        else _NO_TIMES
-        if made.is_old and column.has_times
-        else ""
-    )
+def _leaf(made: Fields, column: Column, source: _Source, title: str, name: str = "") -> Iterator[FieldOf]:
+    """Yield the field of a column of values, if there is one; `name` is the one inside of an object."""
+    verdict, nulls = column.verdict, column.nulls + column.absent
+    array = {"array": True} if verdict.dimensions else {}
+    made.evidence[title] = {
+        "type": verdict.type or None,
+        "why": verdict.why,
+        **array,
+        **({"nulls": nulls} if nulls else {}),
+    }
+    unknown = made.why_no_list(verdict.dimensions)
+    if made.version == "1.0" and column.has_times:
+        unknown = unknown or "Croissant 1.0 has no times"
     if not verdict.type or source.steps is None or unknown:
-        why = unknown or verdict.why or "no JSON path leads to it"
-        made.notes.append(f"`{clipped(title)}` is not described: {why}")
-        return None
+        made.not_described(title, unknown or verdict.why or "no JSON path leads to it")
+        return
     steps = source.steps if source.list_steps is None else source.list_steps
-    return FieldOf(
-        column.name if name is None else name,
+    kind = "List" if verdict.dimensions else "Column" if "column" in source.extract else "Member"
+    yield FieldOf(
+        name or column.name,
         verdict.type,
         source.extract,
-        f"{'List' if verdict.dimensions else 'Column' if 'column' in source.extract else 'Member'} `{clipped(title)}`",
+        f"{kind} `{clipped(title)}`",
         f"${steps}" if steps else None,
         dimensions=verdict.dimensions,
         item_path=None if source.list_steps is None else f"${source.steps}",
@@ -230,29 +218,12 @@ def _leaf(
 def _statistics(column: Column, data_type: str) -> list[Statistic]:
     if data_type not in ("sc:Integer", "sc:Float") or not column.numbers:
         return []
-
-    def number(value: float) -> float:
-        return int(value) if data_type == "sc:Integer" and abs(value) < 2**53 else value
-
+    ends = [int(end) if data_type == "sc:Integer" and abs(end) < 2**53 else end for end in (column.low, column.high)]
     return [
-        Statistic("minimum", (data_type,), number(column.low), "sc:minValue"),
-        Statistic("maximum", (data_type, _DDI_MAXIMUM), number(column.high), "sc:maxValue"),
+        Statistic("minimum", (data_type,), ends[0], "sc:minValue"),
+        Statistic("maximum", (data_type, _DDI_MAXIMUM), ends[1], "sc:maxValue"),
         Statistic("mean", ("sc:Float", _DDI_MEAN), column.total / column.numbers),
     ]
-
-
-def _choices(made: Fields, column: Column, verdict: Verdict) -> None:
-    values = column.values
-    if verdict.type != "sc:Text" or verdict.dimensions or column.kinds.keys() != {"text"} or not values:
-        return
-    is_often = column.there >= max(_LEAST_VALUES, _LEAST_OFTEN * len(values))
-    if 1 < len(values) <= _MOST_CHOICES and is_often and all(_is_choice(value) for value in values):
-        made.choices[column.name] = sorted(values)
-        made.evidence[column.name]["enumeration"] = f"{len(values)} values in {column.there} rows"
-
-
-def _is_choice(value: str) -> bool:
-    return len(value) <= _LONGEST_CHOICE and value == value.strip() and value.isprintable()
 
 
 def _languages(column: Column) -> set[str]:
@@ -263,8 +234,7 @@ def _languages(column: Column) -> set[str]:
     return set(found) if found and all(map(_LANGUAGE.fullmatch, found)) else set()
 
 
-def names_of(fields: Sequence[FieldOf]) -> list[str]:
-    """Return the names of fields."""
+def _names_of(fields: Sequence[FieldOf]) -> list[str]:
     return [each.name for each in fields]
 
 
@@ -276,50 +246,41 @@ _SPLITS = {
     "test": "cr:TestSplit", "testing": "cr:TestSplit",
 }  # fmt: skip
 _NAMES = "|".join(_SPLITS)
-#: Finds the split in a path: the last one in it.
-SPLIT = rf"^(?:.*[/._-])?({_NAMES})(?:[/._-].*)?$"
-_SPLIT = re.compile(SPLIT, re.DOTALL)
+# Finds the split in a path: the last one in it.
+_REGEX_OF_SPLITS = rf"^(?:.*[/._-])?({_NAMES})(?:[/._-].*)?$"
+_SPLIT = re.compile(_REGEX_OF_SPLITS, re.DOTALL)
 
 
 def includes_of(wanted: Sequence[str], others: Collection[str], links: Collection[str]) -> list[str] | None:
     """Return patterns that match some paths, none of the others, and nothing behind links; None if there are none."""
-    found = patterns(wanted)
-    if _selects(found, wanted, others) and not _may_reach(found, links):
-        return found
-    found = [_literal(path) for path in wanted]
+
+    def may_reach_links(globs: Sequence[str]) -> bool:
+        return any(
+            "/" not in glob or matches(glob, link) or may_match_below(glob, link) for link in links for glob in globs
+        )
+
+    globs = patterns(wanted)
+    has_all = all(any(matches(glob, path) and fnmatchcase(path, glob) for glob in globs) for path in wanted)
+    has_others = any(matches(glob, path) or fnmatchcase(path, glob) for path in others for glob in globs)
+    if has_all and not has_others and not may_reach_links(globs):
+        return globs
     names = {path for path in wanted if "/" not in path}
-    is_elsewhere = any(path.rpartition("/")[2] in names for path in others) if names else False
-    if len(found) > _MOST_LISTED or is_elsewhere or any("\\" in path for path in wanted) or _may_reach(found, links):
+    is_elsewhere = bool(names) and any(path.rpartition("/")[2] in names for path in others)
+    literal = [re.sub(r"[*?[]", r"[\g<0>]", path) for path in wanted]
+    if len(literal) > _MOST_LISTED or is_elsewhere or any("\\" in path for path in wanted) or may_reach_links(literal):
         return None
-    return found
+    return literal
 
 
-def _literal(path: str) -> str:
-    return re.sub(r"[*?[]", r"[\g<0>]", path)
-
-
-def _selects(found: Sequence[str], wanted: Sequence[str], others: Collection[str]) -> bool:
-    if not all(any(matches(each, path) and fnmatchcase(path, each) for each in found) for path in wanted):
-        return False
-    return not any(matches(each, path) or fnmatchcase(path, each) for path in others for each in found)
-
-
-def _may_reach(found: Sequence[str], links: Collection[str]) -> bool:
-    return any(
-        "/" not in each or matches(each, link) or may_match_below(each, link) for link in links for each in found
-    )
-
-
-def split_in(path: str) -> str | None:
+def _split_in(path: str) -> str | None:
     """Return the split in a path, as it is written there."""
-    found = _SPLIT.match(path)
-    return found[1] if found else None
+    match = _SPLIT.match(path)
+    return match[1] if match else None
 
 
-def split_type(name: str) -> str:
-    """Return the Croissant split of a name."""
-    return _SPLITS[name]
-
+_OF_PATHS = {"fileProperty": "fullpath"}
+_PATH_FIELD = FieldOf("file", "sc:Text", _OF_PATHS, "Path of the file")
+_SPLIT_FIELD = FieldOf("split", "sc:Text", _OF_PATHS, "The split", regex=_REGEX_OF_SPLITS, means="cr:Split")
 
 # Files that say what the arrays next to them are, in versions 2 and 3 of Zarr.
 _OF_ZARR = frozenset({".zarray", ".zattrs", ".zgroup", ".zmetadata", "zarr.json"})
@@ -349,13 +310,40 @@ class Group(Struct):
     columns: dict[str, Column]
     records: int
 
+    def has_columns_of(self, rows: Rows) -> bool:
+        """Return whether rows have the columns of this table: all, or in JSON, which may omit a name, half of them."""
+        ours, theirs = self.columns.keys(), rows.columns.keys()
+        if self.encoding in ("application/json", "application/jsonlines"):
+            return 2 * len(ours & theirs) >= len(ours | theirs)
+        return list(ours) == list(theirs)
+
+    def add(self, file: FileOf, rows: Rows) -> None:
+        for name, column in rows.columns.items():
+            if name in self.columns:
+                self.columns[name].merge(column)
+            else:
+                self.columns[name] = column
+                column.lack(self.files[0].path, self.records)
+        for name, column in self.columns.items():
+            if name not in rows.columns:
+                column.lack(file.path, rows.records)
+        self.files.append(file)
+        self.records += rows.records
+
 
 def survey(
     folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
 ) -> Survey:
     """Survey the files below a folder, or one file, except for some paths, for a description of a version."""
     with temporary_folder() as scratch:
-        return _Surveyor(prefix, Keys(scratch), version, beside).run(folder, leave_out)
+        surveyor = _Surveyor(prefix, Keys(scratch), version, beside)
+        surveyor.take_all(folder, leave_out)
+        surveyor.make_record_sets()
+        return surveyor.finish()
+
+
+def _cost(entry: Entry) -> int:
+    return 2 * len(entry.path) + len(entry.url) + _ENTRY_BYTES
 
 
 class _Surveyor:
@@ -384,11 +372,12 @@ class _Surveyor:
         self._members: defaultdict[str, list[str]] = defaultdict(list)
         self._unsaid = 0
 
-    def run(self, folder: Entry, leave_out: Callable[[Entry], bool]) -> Survey:
-        entries = walk(folder) if folder.kind == "directory" else iter([folder])
+    def take_all(self, folder: Entry, leave_out: Callable[[Entry], bool]) -> None:
+        """Read the files; a first walk finds the stores of arrays, and what no pattern may match."""
         hidden = 0
         wanted = []
         arrays: Counter[str] = Counter()
+        entries = walk(folder) if folder.kind == "directory" else iter([folder])
         for entry in fitting(entries, _cost, _MOST_HELD_BYTES, "files", folder.path):
             if entry.kind == "directory":
                 continue
@@ -404,7 +393,7 @@ class _Surveyor:
                 wanted.append(entry)
         for entry in wanted:
             parents = accumulate(entry.path.split("/")[:-1], "{}/{}".format)
-            store = next((each for each in parents if each in arrays), None)
+            store = next((parent for parent in parents if parent in arrays), None)
             if store is not None:
                 arrays[store] += 1
             self._take(entry, is_part=store is not None)
@@ -413,7 +402,8 @@ class _Surveyor:
                 self._note(store, f"no records: a Zarr store, listed by its {plural(parts, 'file')}")
         if hidden:
             self._note("", f"{plural(hidden, 'hidden file')} left out")
-        self._record_sets()
+
+    def finish(self) -> Survey:
         if self._unsaid:
             self._found.notes.append(f"{plural(self._unsaid, 'further note')} left out")
         self._found.evidence = {"files": self._seen, "recordSets": self._found.evidence, "notes": self._found.notes}
@@ -428,39 +418,41 @@ class _Surveyor:
     def _take(self, entry: Entry, *, is_part: bool) -> None:
         if entry.is_barred:
             self._note(entry.path, f"left out: {entry.reason}")
-        elif not _is_named_so(entry):
+            return
+        # The path of a file may be a printable form of its name on disk.
+        if not entry.is_remote and not entry.url.endswith(entry.name):
             self._note(entry.path, "left out: its name is not UTF-8")
-        else:
-            try:
-                for seen in look_at(entry, self._prefix, self._keys, is_part=is_part):
-                    self._put(seen)
-            except PointerFile as pointer:
-                # What it stands for belongs to the data, which would be described without it.
-                raise pointer_as_input(pointer, entry.path) from pointer
-            except OSError as error:
-                self._note(entry.path, f"left out: {reason_of(error)}")
+            return
+        try:
+            for seen in look_at(entry, self._prefix, self._keys, is_part=is_part):
+                self._put(seen)
+        except PointerFile as pointer:
+            # What it stands for belongs to the data, which would be described without it.
+            raise pointer_as_input(pointer, entry.path) from pointer
+        except OSError as error:
+            self._note(entry.path, f"left out: {reason_of(error)}")
 
     def _put(self, seen: Seen) -> None:
-        title = seen.title
+        file, kind = seen.file, seen.kind
         for note in seen.notes:
-            self._note(title, note)
-        if not seen.file.path:
+            self._note(seen.title, note)
+        if not file.path:
             return
-        if seen.file.container:
-            self._members[seen.file.container].append(seen.file.path)
+        if file.container:
+            self._members[file.container].append(file.path)
         if len(self._seen) < _MOST_NOTES:
-            self._seen[title] = {"kind": seen.kind.name, "encodingFormat": seen.kind.encoding, "why": seen.kind.why}
-        if seen.file.container and [each.path for each in seen.rows] == ["$"]:
+            self._seen[seen.title] = {"kind": kind.name, "encodingFormat": kind.encoding, "why": kind.why}
+        if file.container and [each.path for each in seen.rows] == ["$"]:
             self._put_sample(seen)
         elif seen.rows:
             self._put_rows(seen)
         elif seen.has_content:
-            suffix = seen.file.path.rpartition(".")[2] if seen.file.container else ""
-            self._media[_shards_of(seen.file.container), seen.kind.encoding, suffix].append(seen.file)
-        elif not seen.notes and seen.kind.name == "other" and "about the data" not in seen.kind.why:
-            self._note(title, f"no records: {seen.kind.encoding} is not read as a table, text or medium")
-        if not seen.file.container:
-            self._found.files.append(seen.file)
+            suffix = file.path.rpartition(".")[2] if file.container else ""
+            self._media[_shards_of(file.container), kind.encoding, suffix].append(file)
+        elif not seen.notes and kind.name == "other" and "about the data" not in kind.why:
+            self._note(seen.title, f"no records: {kind.encoding} is not read as a table, text or medium")
+        if not file.container:
+            self._found.files.append(file)
 
     # --- tables ---
 
@@ -479,40 +471,38 @@ class _Surveyor:
         if seen.file.container:
             self._found.files.append(seen.file)
         if seen.title in self._seen:
-            self._seen[seen.title]["records"] = sum(each.records for each in seen.rows)
+            self._seen[seen.title]["records"] = sum(rows.records for rows in seen.rows)
         for number, rows in enumerate(seen.rows):
             file = replace(seen.file, number=number)
             for column in rows.columns.values():
                 column.close()
-            group = self._group_of(file, rows) if len(seen.rows) == 1 else None
             if number:
                 self._found.files.append(file)
-            if group is None:
-                if len(self._groups) >= _MOST_TABLES:
-                    self._note(seen.title, f"no records: there are more than {_MOST_TABLES} tables")
-                    return
-                self._groups.append(Group(file.encoding, rows.path, [file], rows.columns, rows.records))
+            if len(seen.rows) == 1 and (table := self._table_of(file, rows)) is not None:
+                table.add(file, rows)
+            elif len(self._groups) >= _MOST_TABLES:
+                self._note(seen.title, f"no records: there are more than {_MOST_TABLES} tables")
+                return
             else:
-                _merge(group, file, rows)
+                self._groups.append(Group(file.encoding, rows.path, [file], rows.columns, rows.records))
 
-    def _group_of(self, file: FileOf, rows: Rows) -> Group | None:
-        if file.container:
-            return None
-        for group in self._groups:
+    def _table_of(self, file: FileOf, rows: Rows) -> Group | None:
+        """Return the table that rows belong to, by their columns and the depth of the file, if there is one."""
+        for group in self._groups if not file.container else ():
             first = group.files[0]
-            alike = (group.encoding, group.path, first.container) == (file.encoding, rows.path, "")
-            if alike and first.path.count("/") == file.path.count("/") and _is_one_table(group, rows):
+            is_alike = (group.encoding, group.path, first.container) == (file.encoding, rows.path, "")
+            if is_alike and first.path.count("/") == file.path.count("/") and group.has_columns_of(rows):
                 return group
         return None
 
-    def _record_sets(self) -> None:
+    def make_record_sets(self) -> None:
         for sample in filter(None, self._samples.values()):
             self._put_rows(sample)
         for group in self._groups:
             self._record_set(group)
         for (shards, encoding, _), files in self._media.items():
             self._contents(shards, encoding, files)
-        self._found.record_sets = [self._joined(each) for each in self._found.record_sets]
+        self._found.record_sets = [self._joined(records) for records in self._found.record_sets]
 
     def _joined(self, records: RecordSetOf) -> RecordSetOf:
         """Return a table with the files that a column names, if there is one."""
@@ -521,25 +511,18 @@ class _Surveyor:
             return records
         for number, one in enumerate(records.fields):
             values = group.columns[one.name].names_of_files if one.name in group.columns else set()
-            for name, paths in self._pictures.items() if values else ():
-                by_name = [path.rpartition("/")[2] for path in paths]
-                if values <= set(paths) - set(by_name):
+            for files, paths in self._pictures.items() if values else ():
+                names = [path.rpartition("/")[2] for path in paths]
+                if values <= set(paths) - set(names):
                     why = "mlcroissant 1.1.1 joins by the names of files, not by their paths"
                     self._note(records.name, f"`{clipped(one.name)}` is not joined to the images: {why}")
-                if not values <= set(by_name) or len(set(by_name)) < len(by_name):
+                if not values <= set(names) or len(set(names)) < len(names):
                     continue
-                self._found.evidence[records.name]["join"] = (
-                    f"each value of `{clipped(one.name)}` is the name of a file"
-                )
-                file = FieldOf(
-                    _free("content", names_of(records.fields)),
-                    "sc:ImageObject",
-                    {"fileProperty": "content"},
-                    f"The image that `{clipped(one.name)}` names",
-                    files_of=name,
-                )
-                joined = [*records.fields, file]
-                joined[number] = replace(one, joins=name, refers_to=None)
+                title, content = clipped(one.name), _free("content", _names_of(records.fields))
+                self._found.evidence[records.name]["join"] = f"each value of `{title}` is the name of a file"
+                extract, what = {"fileProperty": "content"}, f"The image that `{title}` names"
+                joined = [*records.fields, FieldOf(content, "sc:ImageObject", extract, what, files_of=files)]
+                joined[number] = replace(one, joins=files)
                 return replace(records, fields=joined)
         return records
 
@@ -569,85 +552,39 @@ class _Surveyor:
     ) -> None:
         """Add a record set; for one file out of several, without the facts about all of them together."""
         is_whole = len(group.files) == 1 or bool(includes)
-        name = self._name(file.path if file is not None else _stem([each.path for each in group.files]))
-        found = made.found if is_whole else [replace(each, statistics=()) for each in made.found]
-        fields = [self._with_choices(name, each, made) for each in found]
-        evidence: Json = {"files": len(group.files) if includes else 1} | (
-            {"records": group.records} if is_whole else {}
-        )
+        paths = [each.path for each in group.files]
+        name = self._name(file.path if file is not None else _stem(paths))
+        fields = made.found if is_whole else [replace(field, statistics=()) for field in made.found]
+        evidence: Json = {"files": len(paths) if includes else 1}
+        evidence |= {"records": group.records} if is_whole else {}
+        keys = [each for each in _names_of(fields) if is_whole and each in group.columns and group.columns[each].is_key]
         if includes:
-            fields += self._of_path(names_of(fields), [each.path for each in group.files], evidence)
-        keys = [name for name in names_of(found) if is_whole and _is_key(group.columns.get(name))][:1]
+            fields = [*fields, *self._of_path(_names_of(fields), paths, evidence)]
         evidence["key"] = f"`{keys[0]}` has a name like a key, and a value of its own in each record" if keys else None
         self._found.evidence[name] = evidence | {"fields": made.evidence}
         if is_whole:
             self._tables[name] = group
-        self._found.record_sets.append(
-            RecordSetOf(
-                name,
-                f"Records of {title}",
-                includes,
-                group.encoding,
-                fields,
-                file=file,
-                key=keys,
-                statistics=[record_count(group.records)] if is_whole else [],
-            )
-        )
-
-    def _with_choices(self, name: str, field: FieldOf, made: Fields) -> FieldOf:
-        """Return a field that refers to the record set of its choices, if it has one."""
-        values = made.choices.get(field.name)
-        if values is None:
-            return field
-        choices = self._name(f"{name}_{field.name}")
-        one = FieldOf("name", "sc:Text", {}, "The value")
-        self._found.record_sets.append(
-            RecordSetOf(
-                choices,
-                f"Values of `{field.name}`",
-                fields=[one],
-                data=[[value] for value in values],
-                key=["name"],
-            )
-        )
-        return FieldOf(
-            field.name, field.data_type, field.extract, field.description, field.json_path, refers_to=choices
-        )
+        statistics = [record_count(group.records)] if is_whole else []
+        summary, encoding = f"Records of {title}", group.encoding
+        records = RecordSetOf(name, summary, includes, encoding, fields, file, key=keys[:1], statistics=statistics)
+        self._found.record_sets.append(records)
 
     def _of_path(self, taken: Sequence[str], paths: Sequence[str], evidence: Json) -> Iterator[FieldOf]:
-        """Yield the fields from the paths of files: the split, and the path if it adds something."""
+        """Yield the fields from the paths of files: the split, and otherwise the path if it adds something."""
         if names := _splits(paths):
-            evidence["split"] = _why_split(names)
-            extract = {"fileProperty": "fullpath"}
-            referred = self._split_set(names)
-            yield FieldOf(
-                _free("split", taken),
-                "sc:Text",
-                extract,
-                "The split",
-                regex=SPLIT,
-                refers_to=referred,
-                means="cr:Split",
-            )
-        rests = {_PARTS.sub("", path.partition(".")[0]) for path in paths}
-        if len(rests) > 1 and "split" not in evidence:
-            yield FieldOf(_free("file", taken), "sc:Text", {"fileProperty": "fullpath"}, "Path of the file")
-
-    def _split_set(self, names: Sequence[str]) -> str:
-        """Return the record set of splits of these names."""
-        known = self._splits.get(tuple(names))
-        if known is None:
-            known = self._splits[tuple(names)] = self._name("splits")
-            fields = [
-                FieldOf("name", "sc:Text", {}, "Name of the split"),
-                FieldOf("url", "sc:URL", {}, "What split it is"),
-            ]
-            rows = [[name, split_type(name)] for name in names]
-            self._found.record_sets.append(
-                RecordSetOf(known, "The splits", fields=fields, data=rows, data_type="cr:Split", key=["name"])
-            )
-        return known
+            evidence["split"] = f"each path names one of {', '.join(names)}"
+            known = self._splits.get(tuple(names))
+            if known is None:
+                known = self._splits[tuple(names)] = self._name("splits")
+                name = FieldOf("name", "sc:Text", {}, "Name of the split")
+                fields = [name, FieldOf("url", "sc:URL", {}, "What split it is")]
+                rows = [[each, _SPLITS[each]] for each in names]
+                self._found.record_sets.append(
+                    RecordSetOf(known, "The splits", fields=fields, data=rows, data_type="cr:Split", key=["name"])
+                )
+            yield replace(_SPLIT_FIELD, name=_free("split", taken), refers_to=known)
+        elif len({_PARTS.sub("", path.partition(".")[0]) for path in paths}) > 1:
+            yield replace(_PATH_FIELD, name=_free("file", taken))
 
     # --- texts, images, sounds ---
 
@@ -698,17 +635,12 @@ class _Surveyor:
         """Return the fields of whole files: path, content, and the split."""
         evidence: Json = {"files": len(paths), "records": len(paths), "fields": {}}
         self._found.evidence[name] = evidence
-        fields = [
-            FieldOf("file", "sc:Text", {"fileProperty": "fullpath"}, "Path of the file"),
-            FieldOf("content", _CONTENT_TYPES[kind], {"fileProperty": "content"}, _CONTENTS[kind]),
-        ]
-        if names := _splits(paths):
-            # It refers to no record set: mlcroissant would have the split for the path, too.
-            fields.append(
-                FieldOf("split", "sc:Text", {"fileProperty": "fullpath"}, "The split", regex=SPLIT, means="cr:Split")
-            )
-            evidence["split"] = _why_split(names)
-        return fields
+        content = FieldOf("content", _CONTENT_TYPES[kind], {"fileProperty": "content"}, _CONTENTS[kind])
+        if not (names := _splits(paths)):
+            return [_PATH_FIELD, content]
+        evidence["split"] = f"each path names one of {', '.join(names)}"
+        # It refers to no record set: mlcroissant would have the split for the path, too.
+        return [_PATH_FIELD, content, _SPLIT_FIELD]
 
     def _others(self, paths: Sequence[str]) -> list[str]:
         wanted = set(paths)
@@ -726,51 +658,10 @@ class _Surveyor:
         return name if self._names[name] == 1 else self._name(f"{name}_{self._names[name]}")
 
 
-def _cost(entry: Entry) -> int:
-    return 2 * len(entry.path) + len(entry.url) + _ENTRY_BYTES
-
-
-def _is_named_so(entry: Entry) -> bool:
-    """Return whether the path of a file is its name on disk, not a printable form of it."""
-    return entry.is_remote or entry.url.endswith(entry.name)
-
-
-def _is_one_table(group: Group, rows: Rows) -> bool:
-    """Return whether rows have the columns of a group: all of a table, half of JSON's, which may omit a name."""
-    ours, theirs = group.columns.keys(), rows.columns.keys()
-    if group.encoding in ("application/json", "application/jsonlines"):
-        return 2 * len(ours & theirs) >= len(ours | theirs)
-    return list(ours) == list(theirs)
-
-
-def _merge(group: Group, file: FileOf, rows: Rows) -> None:
-    for name, column in rows.columns.items():
-        if name in group.columns:
-            group.columns[name].merge(column)
-        else:
-            group.columns[name] = column
-            column.lacking = group.files[0].path
-            column.absent, column.rows = column.absent + group.records, column.rows + group.records
-    for name, column in group.columns.items():
-        if name not in rows.columns:
-            column.lacking = column.lacking or file.path
-            column.absent, column.rows = column.absent + rows.records, column.rows + rows.records
-    group.files.append(file)
-    group.records += rows.records
-
-
-def _is_key(column: Column | None) -> bool:
-    return column is not None and column.is_key
-
-
 def _splits(paths: Sequence[str]) -> list[str]:
     """Return the splits in paths, if each has one, and there are several."""
-    found = {split_in(path) for path in paths}
+    found = {_split_in(path) for path in paths}
     return sorted(name for name in found if name) if None not in found and len(found) > 1 else []
-
-
-def _why_split(names: Sequence[str]) -> str:
-    return f"each path names one of {', '.join(names)}"
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -787,7 +678,7 @@ def _stem(paths: Sequence[str]) -> str:
     """Return the common part of the names of files, else their folder, without numbers and splits."""
     common = os.path.commonprefix([path.rpartition("/")[2] for path in paths])  # noqa: RUF071 - characters are meant
     stem = _PARTS.sub("", common.partition(".")[0]).rstrip("-_.")
-    if len(stem) > 2 and split_in(stem) is None:
+    if len(stem) > 2 and _split_in(stem) is None:
         return stem
     folder = os.path.commonpath([path.rpartition("/")[0] for path in paths])
     return folder.rpartition("/")[2] or (stem if len(paths) == 1 else "records")
