@@ -108,48 +108,49 @@ def datasheet(
     saved one, in place of the verification summary in the release. `samples` is the number of documents of each language. The
     other arguments are those of `stats`. Raises what `stats` and `read` raise.
     """
-    if isinstance(verdict, Report):
-        report: tuple[str, Report] | None = ("validate", verdict)
-    else:
-        report = None if verdict is None else (Path(verdict).name, load(verdict))
     options: dict[str, Any] = {
         "format": format,
         "record_set": record_set,
         "follow_links": follow_links,
         "limits": limits,
+        **fields,
     }
     if isinstance(statistics, Statistics):
-        found = statistics.to_dict()
+        counted = statistics.to_dict()
     elif statistics is not None:
-        found = saved_statistics(statistics)
+        counted = saved_statistics(statistics)
     else:
-        more: dict[str, Any] = {"domains": domains, "tokenizer": tokenizer, "jobs": jobs, "engine": engine}
-        found = stats(path, count=OPTIONAL, progress=progress, **more, **options, **fields).to_dict()
-    documents = read(path, on_error="skip", **options, **fields)
-    return datasheet_of(str(path), found, documents, samples=samples, report=report)
-
-
-def datasheet_of(
-    path: str, statistics: Json, documents: Documents, *, samples: int, report: tuple[str, Report] | None = None
-) -> Datasheet:
-    """Return the datasheet of a corpus with its statistics; `report` is a saved one with its name."""
-    entry = entry_of(path)
-    folder = entry if entry.kind == "directory" else None
+        counted = stats(
+            path,
+            count=OPTIONAL,
+            progress=progress,
+            domains=domains,
+            tokenizer=tokenizer,
+            jobs=jobs,
+            engine=engine,
+            **options,
+        ).to_dict()
+    outcome = None
+    if isinstance(verdict, Report):
+        outcome = _reported("validate", verdict)
+    elif verdict is not None:
+        outcome = _reported(Path(verdict).name, load(verdict))
+    entry = entry_of(str(path))
     notes: list[str] = []
-    properties = dict(_properties(folder, notes)) if folder else {}
-    judge = Judge(RULES, Grading(), version="", path=NAME)
-    manifest = _manifest(folder, judge) if folder else None
-    outcome = _reported(*report) if report else _verified(folder, manifest, judge) if folder and manifest else None
-    notes += [f"{each.location}: {each.code} {each.message}" for each in judge.tally.findings]
-    return Datasheet(
-        properties.get("name") or posixpath.basename(path.rstrip("/")) or path,
-        statistics,
-        properties,
-        _samples(documents, _largest(statistics), samples),
-        outcome,
-        dict(list(_entries(manifest.whole))[:_MOST_ROWS]) if manifest else {},
-        notes,
-    )
+    properties: dict[str, str] = {}
+    provenance: dict[str, str] = {}
+    if entry.kind == "directory":
+        properties = dict(_properties(entry, notes))
+        judge = Judge(RULES, Grading(), version="", path=NAME)
+        listed = entry.child(NAME)
+        if listed is not None and (manifest := read_manifest(listed, judge)) is not None:
+            provenance = dict(list(_entries(manifest.whole))[:_MOST_ROWS])
+            outcome = outcome or _verified(entry, manifest, judge)
+        notes += [f"{each.location}: {each.code} {each.message}" for each in judge.tally.findings]
+    languages = list(counted["languages"])[:MOST_LANGUAGES]
+    shown = _samples(read(path, on_error="skip", **options), languages, samples)
+    title = properties.get("name") or posixpath.basename(str(path).rstrip("/")) or str(path)
+    return Datasheet(title, counted, properties, shown, outcome, provenance, notes)
 
 
 def _properties(folder: Entry, notes: list[str]) -> Iterator[tuple[str, str]]:
@@ -175,11 +176,6 @@ def _said(value: Any) -> str:
     if isinstance(value, dict):
         return next((each for name in ("name", "url", "@id", "@value") if isinstance(each := value.get(name), str)), "")
     return value if isinstance(value, str) else ""
-
-
-def _manifest(folder: Entry, judge: Judge) -> Manifest | None:
-    entry = folder.child(NAME)
-    return None if entry is None else read_manifest(entry, judge)
 
 
 def _reported(name: str, report: Report) -> Outcome:
@@ -241,25 +237,21 @@ def _enumerated(values: Sequence[Any]) -> str:
     return clipped(f"{len(values):,}{listed}: {', '.join(names)}{more}", _MOST_CHARACTERS)
 
 
-def _largest(statistics: Json) -> list[str]:
-    return list(statistics["languages"])[:MOST_LANGUAGES]
-
-
 def _samples(documents: Documents, languages: Iterable[str], most: int) -> dict[str, list[Document]]:
     """Return random documents by language: reservoirs over the heads of all shards, the same in each run."""
-    found: dict[str, list[Document]] = {language: [] for language in languages}
-    seen = dict.fromkeys(found, 0)
+    chosen: dict[str, list[Document]] = {language: [] for language in languages}
+    seen = dict.fromkeys(chosen, 0)
     random = Random(0)
     for document in documents.heads(HEADS) if most else ():
         language = document.lang or ""
-        if language not in found:
+        if language not in chosen:
             continue
         place = seen[language] if seen[language] < most else random.randint(0, seen[language])
         seen[language] += 1
         if place < most:
             document.text = clipped(document.text, _MOST_CHARACTERS)
-            found[language][place : place + 1] = [document]
-    return found
+            chosen[language][place : place + 1] = [document]
+    return chosen
 
 
 def saved_statistics(path: str | Path) -> Json:

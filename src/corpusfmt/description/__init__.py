@@ -7,11 +7,10 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import msgspec
 from msgspec.structs import asdict, replace
@@ -26,12 +25,12 @@ from corpusfmt.description.provenance import (
     said_about,
 )
 from corpusfmt.engine.config import Details
+from corpusfmt.engine.describing import Describing
 from corpusfmt.engine.executors import default_jobs, executor_factory
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.formats import (
     CheckOptions,
-    FieldNames,
     Format,
     LeftOut,
     ReadOptions,
@@ -60,7 +59,7 @@ from corpusfmt.formats.parts import is_root_file
 from corpusfmt.formats.rows.columned import names_columns
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited, within
+from corpusfmt.io.limits import Limits, Meter, limited, within
 from corpusfmt.io.loading import BIG, HUGE, INT, NUMBERS, OFFSET, TEXTS, TIME, WIDE, Columns, Seen
 from corpusfmt.io.outputs import Place, StorePath, place_of
 from corpusfmt.io.paths import Entry, PointerFile, entry_of, is_hidden
@@ -68,6 +67,7 @@ from corpusfmt.io.streams import codec_of_name, facts_of
 from corpusfmt.io.text import path_to
 from corpusfmt.manifest.model import ListedFile, is_unlisted
 from corpusfmt.model import BadInput, Finding, Json, UsageError
+from corpusfmt.options import like, takes_options
 from corpusfmt.wording import clipped
 
 _JSON_LINES = "application/jsonlines"
@@ -126,36 +126,8 @@ def _explain(survey: Survey, fmt: Format, entry: Entry, prefix: str, reading: Re
 REQUIRED = ("license", "creator", "url", "datePublished")
 
 
-def describe(
-    path: str | Path,
-    *,
-    base: str | Path | None = None,
-    name: str | None = None,
-    description: str | None = None,
-    license: str | None = None,  # noqa: A002 - the name that users type
-    creator: str | Sequence[str] = (),
-    publisher: str | Sequence[str] = (),
-    url: str | None = None,
-    dataset_version: str | None = None,
-    date_published: str | date | None = None,
-    date_created: str | date | None = None,
-    date_modified: str | date | None = None,
-    cite_as: str | None = None,
-    keyword: str | Sequence[str] = (),
-    in_language: str | Sequence[str] = (),
-    same_as: str | Sequence[str] = (),
-    sd_license: str | None = None,
-    rai: str | Path | None = None,
-    croissant: str | None = None,
-    evidence: Callable[[Json], None] | None = None,
-    repository: str | None = None,
-    format: str = "auto",  # noqa: A002
-    follow_links: bool = False,
-    jobs: int | None = 1,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-    **fields: Unpack[FieldNames],
-) -> Json:
+@takes_options(Describing)
+def describe(path: str | Path, asked: Describing) -> Json:
     """Return the Croissant description of a corpus, or of any other folder, ready to be written as JSON.
 
     The details that only the owner of a dataset knows have the names of the command's options; `rai` is the path of a TOML
@@ -167,55 +139,28 @@ def describe(
     Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
     corpus are wrong, a part of it cannot be read or a file is a pointer of Git LFS, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
     """
-    details = Details.of(locals())
-    document, found = described_as(
-        details,
-        path,
-        rai=rai,
-        croissant=croissant,
-        base=None if base is None else place_of(base, "base"),
-        reading=ReadOptions(**fields),
-        repository=repository,
-        format=format,
-        follow_links=follow_links,
-        jobs=jobs,
-        limits=limits,
-        progress=progress,
-    )
-    if evidence is not None:
-        evidence(found)
+    document, evidence = described_as(asked, path, Details.of(asdict(asked)))
+    if asked.evidence is not None:
+        asked.evidence(evidence)
     return document
 
 
 def described_as(
-    details: Details,
-    path: str | Path,
-    *,
-    rai: str | Path | None,
-    croissant: str | None,
-    base: Place | None,
-    reading: ReadOptions,
-    follow_links: bool,
-    jobs: int | None,
-    limits: Limits,
-    progress: Callable[[Progress], None] | None,
-    repository: str | None = None,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    outputs: Sequence[Place] = (),
+    asked: Describing, path: str | Path, details: Details, outputs: Sequence[Place] = ()
 ) -> tuple[Json, Json]:
     """As `describe`, with details from wherever they are; returns the evidence, too.
 
     Files at the paths of `outputs`, which an earlier run may have written, are not part of the data.
     """
-    version = _version(croissant)
-    owner = load_owner(rai) if rai is not None else {}
-    limits = limits.begun()
-    entry = entry_of(str(path), follow_links=follow_links)
+    version, repository = _version(asked.croissant), asked.repository
+    owner = load_owner(asked.rai) if asked.rai is not None else {}
+    limits, reading = asked.limits.begun(), like(ReadOptions, asked)
+    entry = entry_of(str(path), follow_links=asked.follow_links)
     refuse_barred(entry)
-    prefix = _prefix(entry, base)
+    prefix = _prefix(entry, None if asked.base is None else place_of(asked.base, "base"))
     meter = Meter(limits)
     with limited(limits):
-        fmt, known_as = _corpus_at(entry, format, reading)
+        fmt, known_as = _corpus_at(entry, asked.format, reading)
     properties = details.properties() | owner
     if fmt is not None and fmt.descriptions is not None:
         return _completed(fmt.descriptions, entry, properties)
@@ -234,14 +179,14 @@ def described_as(
     why = ""
     if fmt is not None and not fmt.describers[known_as].is_open:
         try:
-            corpus = _corpus(fmt, known_as, entry, prefix, limits, meter, jobs, progress)
+            corpus = _corpus(fmt, known_as, entry, prefix, limits, meter, asked.jobs, asked.progress)
             why = _left_out(*corpus)
         except BadInput as bad:
             why = f"{bad.finding.location}: {bad.finding.message}"
             # Without a file that cannot be read, less would be described.
-            if format != "auto" or bad.finding.code in (UNREADABLE.code, LINK_OUTSIDE_ROOT.code):
+            if asked.format != "auto" or bad.finding.code in (UNREADABLE.code, LINK_OUTSIDE_ROOT.code):
                 raise
-    is_any_folder = corpus is None or bool(why and format == "auto")
+    is_any_folder = corpus is None or bool(why and asked.format == "auto")
     known = {} if corpus is None or is_any_folder else corpus[0]
     beside, is_output = _own_files(entry, outputs)
 
