@@ -9,8 +9,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -511,30 +510,6 @@ FORMS: list[Callable[[Any], Any]] = [
 ]
 
 
-def with_other_forms(tree: Any, pointer: str) -> Iterator[Any]:
-    """Yield a document with one value near a place in each form that JSON-LD has for it, in turn."""
-    turn = 0
-    for place in (pointer.rpartition("/")[0], pointer):
-        holder = tree
-        for step in place.split("/")[1:]:
-            holder = holder[int(step) if isinstance(holder, list) else step.replace("~1", "/").replace("~0", "~")]
-        places = list(holder) if isinstance(holder, dict) else range(len(holder)) if isinstance(holder, list) else ()
-        for key in places:
-            old, holder[key] = holder[key], FORMS[turn % len(FORMS)](holder[key])
-            yield tree
-            holder[key] = old
-            turn += 1
-
-
-REPORTED = [json.loads(line) for line in (FIXTURES / "croissant" / "findings.jsonl").read_bytes().splitlines()]
-REPAIRED = {
-    found["rule"]: (f"{each['case']}/{found['path']}", found["pointer"])
-    for each in REPORTED
-    for found in each["findings"]
-    if found["rule"] in repaired_codes() and found.get("pointer") and found["path"] == "input.json"
-}
-
-
 def test_a_description_that_only_lacks_recommended_properties_does_not_import_repairs(tmp_path: Path) -> None:
     assert "CRO212" not in repaired_codes()
     path = written(tmp_path, edited(BASE, {"/keywords": DELETE}))
@@ -545,25 +520,6 @@ def test_a_description_that_only_lacks_recommended_properties_does_not_import_re
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout == "{'CRO212': 1}\n[]\n"
-
-
-@pytest.mark.parametrize("code", every(3, sorted(REPAIRED)))
-def test_a_value_in_another_form_has_no_repair_that_breaks_the_text(code: str, tmp_path: Path) -> None:
-    case, pointer = REPAIRED[code]
-    for tree in islice(with_other_forms(read(FIXTURES / "croissant" / case), pointer), 10):
-        path = written(tmp_path, tree)
-        report = corpusfmt.validate(path, format="croissant")
-        assert "GEN000" not in report.by_rule
-        for fix in filter(None, (each.fix for each in report.findings)):
-            data = path.read_bytes()
-            for edit in sorted(fix.edits, key=lambda edit: edit.start, reverse=True):
-                data = data[: edit.start] + edit.text.encode() + data[edit.end :]
-            json.loads(data)
-
-
-def test_a_context_in_lists_has_no_repair(tmp_path: Path) -> None:
-    path = written(tmp_path, {**BASE, "@context": [[]]})
-    assert "GEN000" not in corpusfmt.validate(path, format="croissant").by_rule
 
 
 @pytest.mark.parametrize("text", ["202411", "2024111"])

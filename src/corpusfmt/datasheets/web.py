@@ -78,9 +78,6 @@ _SCRIPT = """
 })();
 """
 
-#: A name and the lines of a part of the page; parts without lines are left out.
-_Part = tuple[str, list[str]]
-
 
 def html(sheet: Datasheet) -> Iterator[str]:
     """Yield a self-contained page."""
@@ -98,11 +95,26 @@ def _body(sheet: Datasheet) -> Iterator[str]:
     yield "</dl>"
     if partly := not_counted(found):
         yield f'<p class="partly" role="note">Not everything is counted: {markup(partly)}.</p>'
-    parts = [(title, lines) for title, lines in _parts(sheet) if lines]
-    links = "".join(f'<a href="#{_anchor(title)}">{title}</a>' for title, _ in parts)
+    parts: dict[str, Iterator[str]] = {
+        "What it is": _what(sheet),
+        "Verdict": _verdict(sheet),
+        "How much": _how_much(found),
+        "Languages": _groups(found, "languages", "language"),
+        "Lengths": _lengths(found),
+        "Domains": _domains(found),
+        "Dates": _dates(found),
+        "Repetition": _repetition(found),
+        "Language confidence": _confidence(found),
+        "Scripts": _scripts(found),
+        "Samples": _samples(sheet),
+        "Provenance": _provenance(sheet),
+        "Not counted": _missing(sheet),
+    }
+    written = [(title, title.lower().replace(" ", "-"), lines) for title, part in parts.items() if (lines := [*part])]
+    links = "".join(f'<a href="#{anchor}">{title}</a>' for title, anchor, _ in written)
     yield f'<nav aria-label="Parts">{links}</nav>'
-    for title, lines in parts:
-        yield f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{title}</h2>'
+    for title, anchor, lines in written:
+        yield f'<section aria-labelledby="{anchor}"><h2 id="{anchor}">{title}</h2>'
         yield from lines
         yield "</section>"
 
@@ -118,23 +130,6 @@ def _key_numbers(found: Json) -> Iterator[tuple[str, str]]:
         yield "domains", f"{domains['distinct']:,}"
     if repeats := found.get("repeats"):
         yield "repeated lines", f"{repeats['lines']['share']:.1%}"
-
-
-def _parts(sheet: Datasheet) -> Iterator[_Part]:
-    found = sheet.statistics
-    yield "What it is", list(_what(sheet))
-    yield "Verdict", list(_verdict(sheet))
-    yield "How much", list(_how_much(found))
-    yield "Languages", list(_groups(found, "languages", "language"))
-    yield "Lengths", list(_lengths(found))
-    yield "Domains", list(_domains(found))
-    yield "Dates", list(_dates(found))
-    yield "Repetition", list(_repetition(found))
-    yield "Language confidence", list(_confidence(found))
-    yield "Scripts", list(_scripts(found))
-    yield "Samples", list(_samples(sheet))
-    yield "Provenance", list(_provenance(sheet))
-    yield "Not counted", list(_missing(sheet))
 
 
 def not_counted(found: Json) -> str:
@@ -178,7 +173,7 @@ def _verdict(sheet: Datasheet) -> Iterator[str]:
 
 
 def _how_much(found: Json) -> Iterator[str]:
-    yield from _list({unit: f"{number:,}" for unit, number in _size(found).items()})
+    yield from _list({unit: f"{found[unit]:,}" for unit in _units(found)})
     if tokenizer := found.get("tokenizer"):
         yield f'<p class="faint">Tokens of <code>{markup(tokenizer["name"])}</code>.</p>'
     for title, name in (("source", "sources"), ("variant", "variants")):
@@ -187,21 +182,16 @@ def _how_much(found: Json) -> Iterator[str]:
             yield from _groups(found, name, title)
 
 
-def _size(found: Json) -> Json:
-    return {unit: found[unit] for unit in ("documents", *LENGTHS) if unit in found}
+def _units(found: Json) -> list[str]:
+    return [unit for unit in ("documents", *LENGTHS) if unit in found]
 
 
 def _groups(found: Json, name: str, title: str) -> Iterator[str]:
-    groups, total = found[name], _size(found)
-    rows = [
-        (
-            _language(group) if title == "language" else markup(_name(group)),
-            [*(f"{size[unit]:,}" for unit in total), _median(size)],
-            size["bytes"],
-        )
-        for group, size in groups.items()
-    ]
-    yield from _bars(f"Text by {title}", title, [*total, "median characters"], rows, found)
+    units, rows = _units(found), []
+    for group, size in found[name].items():
+        shown = _language(group) if title == "language" else markup(_name(group))
+        rows.append((shown, [*(f"{size[unit]:,}" for unit in units), _median(size)], size["bytes"]))
+    yield from _bars(f"Text by {title}", title, [*units, "median characters"], rows, found)
 
 
 def _median(group: Json) -> str:
@@ -233,22 +223,19 @@ def _by_power(histogram: Json) -> list[tuple[str, str, int]]:
     powers = Counter[int]()
     for start, count in zip(histogram["from"], histogram["count"], strict=True):
         powers[math.floor(math.log2(start)) if start >= 1 else -1] += count
-    return [
-        (
-            f"{2**power:,}" if power >= 0 else "0",
-            f"{2**power:,} to {2 ** (power + 1) - 1:,}" if power > 0 else str(power + 1),
-            powers[power],
-        )
-        for power in range(min(powers), max(powers) + 1)
-    ]
+    bars = []
+    for power in range(min(powers), max(powers) + 1):
+        label = f"{2**power:,}" if power >= 0 else "0"
+        title = f"{2**power:,} to {2 ** (power + 1) - 1:,}" if power > 0 else str(power + 1)
+        bars.append((label, title, powers[power]))
+    return bars
 
 
 def _said(numbers: Json) -> str:
     quantiles = ", ".join(f"{float(share):.0%} {_shown(value)}" for share, value in numbers["quantiles"].items())
-    ends = ", ".join(
-        f"{title} {_shown(numbers[name])}" for title, name in (("least", "min"), ("most", "max"), ("mean", "mean"))
-    )
-    return f"{ends}; quantiles (to within {numbers['relative_error']:.1%}): {quantiles}."
+    least, most, mean = (_shown(numbers[name]) for name in ("min", "max", "mean"))
+    within = f"quantiles (to within {numbers['relative_error']:.1%})"
+    return f"least {least}, most {most}, mean {mean}; {within}: {quantiles}."
 
 
 def _shown(number: float) -> str:
@@ -300,7 +287,7 @@ def _dates(found: Json) -> Iterator[str]:
 
 def _months(months: Mapping[str, int]) -> list[tuple[str, str, int]]:
     """Return a column for each month from the first to the last, or for each year if these are many."""
-    first, last = (_number(month) for month in (min(months), max(months)))
+    first, last = (int(month[:4]) * 12 + int(month[5:]) - 1 for month in (min(months), max(months)))
     if last - first < _MOST_MONTHS:
         names = [f"{number // 12:04}-{number % 12 + 1:02}" for number in range(first, last + 1)]
         return [(name, name, months.get(name, 0)) for name in names]
@@ -308,11 +295,6 @@ def _months(months: Mapping[str, int]) -> list[tuple[str, str, int]]:
     for month, count in months.items():
         years[int(month[:4])] += count
     return [(f"{year:04}", f"{year:04}", years[year]) for year in range(min(years), max(years) + 1)]
-
-
-def _number(month: str) -> int:
-    year, of_year = month.split("-")
-    return int(year) * 12 + int(of_year) - 1
 
 
 def _repetition(found: Json) -> Iterator[str]:
@@ -323,13 +305,8 @@ def _repetition(found: Json) -> Iterator[str]:
         [unit, *(f"{each[name]:,}" for name in ("compared", "repeated")), f"{each['share']:.2%}", bar(each["share"])]
         for unit, each in repeats.items()
     ]
-    heads = [
-        Column("unit"),
-        Column("compared", "n"),
-        Column("repeated", "n"),
-        Column("share", "n"),
-        Column("", "bar"),
-    ]
+    numbers = (Column(title, "n") for title in ("compared", "repeated", "share"))
+    heads = [Column("unit"), *numbers, Column("", "bar")]
     yield from table("Repeats", heads, rows)
     yield f'<p class="faint">Of all that is compared, what an earlier one has, too.{markup(_partly(found))}</p>'
     if most := repeats["lines"].get("most"):
@@ -429,10 +406,6 @@ def _language(group: str) -> str:
     """Return a language as markup; the script adds the name that the browser has for it."""
     tag = markup(BCP_47.get(group, group))
     return f'{markup(_name(group))}<span data-language="{tag}"></span>' if group not in {"", _FURTHER} else _name(group)
-
-
-def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-")
 
 
 def _list(entries: Mapping[str, str]) -> Iterator[str]:

@@ -81,20 +81,14 @@ class Spelling:
 
     def add(self, texts: Sequence[str], place: Place) -> None:
         """Add texts; `place` returns the place of the text at an index."""
-        joined = None
+        joined = "\n".join([*texts, ""]) if self.types else ""
         for name in list(self.types):
-            if joined is None:
-                joined = "\n".join([*texts, ""])
             further = _FURTHER.get(name)
-            if (
-                joined.count("\n") == len(texts)
-                and _ALL[name].fullmatch(joined)
-                and (not further or all(map(further, texts)))
-            ):
-                continue
-            index = next(number for number, text in enumerate(texts) if not is_spelt_as(name, text))
-            self.against[name] = f"`{clipped(texts[index])}` in {place(index)}"
-            self.types.remove(name)
+            has_pattern = joined.count("\n") == len(texts) and _ALL[name].fullmatch(joined)
+            if not has_pattern or (further and not all(map(further, texts))):
+                index = next(number for number, text in enumerate(texts) if not is_spelt_as(name, text))
+                self.against[name] = f"`{clipped(texts[index])}` in {place(index)}"
+                self.types.remove(name)
 
     def merge(self, other: Spelling) -> None:
         """Add the results from later texts."""
@@ -102,12 +96,12 @@ class Spelling:
         self.against = other.against | self.against
 
     @property
-    def reasons(self) -> dict[str, list[str]]:
-        """The types that are narrower than the type of all texts, by the first text that does not have them."""
-        found: dict[str, list[str]] = {}
+    def why(self) -> str:
+        """Why texts do not have the narrower types: the first text that does not have them."""
+        reasons: dict[str, list[str]] = {}
         for name in takewhile(lambda each: each != self.type, self._all):
-            found.setdefault(self.against[name], []).append(name)
-        return found
+            reasons.setdefault(self.against[name], []).append(name)
+        return "".join(f"; {text} is not {', '.join(names)}" for text, names in reasons.items())
 
     @property
     def type(self) -> str:
@@ -206,28 +200,20 @@ class Column:
         self.absent += absent
         self.nulls += nulls
         if absent or nulls:
-            indices = [index for index, value in enumerate(values) if value is not None and value is not ABSENT]
-            self._add([values[index] for index in indices], partial(_place_in, indices, place))
-        else:
-            self._add(values, place)
-
-    def _add(self, values: Sequence[Any], place: Place) -> None:
-        if not values:
-            return
+            there = [index for index, value in enumerate(values) if value is not None and value is not ABSENT]
+            values, place = [values[index] for index in there], partial(_place_in, there, place)
         if self._writer is not None:
-            self._writer.extend(
-                (xxh3_64_intdigest(str(value).encode("utf-8", "surrogatepass")) for value in values), self.rows
-            )
-        kinds = set(map(type, values))
+            hashes = (xxh3_64_intdigest(str(value).encode("utf-8", "surrogatepass")) for value in values)
+            self._writer.extend(hashes, self.rows)
+        kinds = dict.fromkeys(map(type, values))
         for kind in kinds:
-            if (name := _KINDS[kind]) not in self.kinds:
-                self.kinds[name] = place(next(i for i, value in enumerate(values) if type(value) is kind))
-        for kind in kinds:
-            if len(kinds) == 1:
-                self._of_kind(kind, values, place)
-            else:
+            of_kind, place_of = values, place
+            if len(kinds) > 1:
                 chosen = [index for index, value in enumerate(values) if type(value) is kind]
-                self._of_kind(kind, [values[index] for index in chosen], partial(_place_in, chosen, place))
+                of_kind, place_of = [values[index] for index in chosen], partial(_place_in, chosen, place)
+            if _KINDS[kind] not in self.kinds:
+                self.kinds[_KINDS[kind]] = place_of(0)
+            self._of_kind(kind, of_kind, place_of)
 
     def _of_kind(self, kind: type, values: Sequence[Any], place: Place) -> None:
         if kind is str:
@@ -237,12 +223,12 @@ class Column:
         elif kind is dict:
             self._objects(values, place)
         elif kind is bytes:
-            self.media.update(format_of(each[:HEAD]) for each in values)
+            self.media.update(format_of(value[:HEAD]) for value in values)
         elif kind is list:
             if self.items is None:
                 self.items = Column(self.name, above=self)
             ends = list(accumulate(map(len, values)))
-            items = [item for each in values for item in each]
+            items = [item for value in values for item in value]
             self.items.add(items, lambda index: place(bisect_right(ends, index)))
 
     def _texts(self, values: Sequence[str], place: Place) -> None:
@@ -291,11 +277,9 @@ class Column:
 
     def merge(self, other: Column) -> None:
         """Add the results of another column of this name, from later rows."""
-        self.rows, self.nulls, self.absent = (
-            self.rows + other.rows,
-            self.nulls + other.nulls,
-            self.absent + other.absent,
-        )
+        self.rows += other.rows
+        self.nulls += other.nulls
+        self.absent += other.absent
         self.kinds = other.kinds | self.kinds
         self.lacking = self.lacking or other.lacking
         self.spelling.merge(other.spelling)
@@ -362,14 +346,13 @@ class Column:
         if kinds == {"bytes"}:
             return self._of_bytes()
         if kinds == {"text"}:
-            return Verdict(self.spelling.type, self._spelt())
+            return Verdict(self.spelling.type, f"{plural(self.there, 'value')}{self.spelling.why}")
         if len(kinds) == 1:
             return Verdict(_NATIVE[next(iter(kinds))], plural(self.there, "value"))
+        mixed = ", ".join(f"{kind} in {place}" for kind, place in self.kinds.items())
         if kinds & {"list", "object", "bytes", "time"}:
-            return Verdict("", self._mixed())
-        if kinds == {"integer", "number"}:
-            return Verdict("sc:Float", self._mixed())
-        return Verdict("sc:Text", self._mixed())
+            return Verdict("", mixed)
+        return Verdict("sc:Float" if kinds == {"integer", "number"} else "sc:Text", mixed)
 
     def _of_list(self) -> Verdict:
         inside = self.items.verdict if self.items is not None else Verdict("sc:Text", "no value")
@@ -386,13 +369,6 @@ class Column:
             if all(each.startswith(kind) for each in self.media):
                 return Verdict(name, f"bytes that begin like {', '.join(sorted(self.media))}")
         return Verdict("", "bytes that begin like no image or sound")
-
-    def _mixed(self) -> str:
-        return ", ".join(f"{kind} in {place}" for kind, place in self.kinds.items())
-
-    def _spelt(self) -> str:
-        against = "".join(f"; {text} is not {', '.join(names)}" for text, names in self.spelling.reasons.items())
-        return f"{plural(self.there, 'value')}{against}"
 
 
 def _place_in(chosen: Sequence[int], place: Place, index: int) -> str:

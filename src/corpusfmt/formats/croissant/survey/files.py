@@ -6,7 +6,8 @@ import codecs
 import hashlib
 import mimetypes
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -152,19 +153,19 @@ def look_at(entry: Entry, prefix: str, keys: Keys, *, is_part: bool = False) -> 
 
     Part of a store of arrays has no content of its own.
     """
-    hashed = _Hashed(raw(entry))
     path = prefix + entry.path
     try:
-        head = hashed.head()
+        hashed = _Hashed(raw(entry))
     except PointerFile as pointer:
         if not pointer.sha256:
             raise
         yield _of_pointer(pointer, path)
         return
+    head = hashed.head
     kind = _kind(entry.path, head)
     if is_part:
         kind = Kind("part", "application/json" if head.startswith(b"{") else kind.encoding, "it is in a Zarr store")
-    rows, notes = _inside(Opened(entry.path, entry.path, hashed.chunks(), entry), kind, head, keys)
+    rows, notes = _inside(Opened(entry.path, entry.path, hashed.chunks, entry), kind, head, keys)
     hashed.drain()
     if kind.encoding in _TABLES and head and not rows:
         kind, notes = _as_text(entry, kind, notes)
@@ -188,9 +189,8 @@ def _kind(path: str, head: bytes) -> Kind:
     if not head:
         return Kind("other", kind.encoding, "it is empty")
     if _ABOUT.fullmatch(path.rpartition("/")[2]) and kind.name in ("text", "rows", "other"):
-        return Kind(
-            "other", kind.encoding if kind.name != "other" else "text/plain", "a file about the data, by its name"
-        )
+        encoding = kind.encoding if kind.name != "other" else "text/plain"
+        return Kind("other", encoding, "a file about the data, by its name")
     return kind
 
 
@@ -235,37 +235,27 @@ def _refuse_binary(opened: Opened) -> None:
 
 
 class _Hashed:
-    """Chunks that are hashed as they are read."""
+    """Chunks that are hashed as they are read; `head` are the first bytes, which are read again."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
-        self._chunks = chunks
-        self._first = b""
         self.size = 0
         self.digest: Any = hashlib.sha256()
+        first = b""
+        while len(first) < HEAD and (chunk := next(chunks, b"")):
+            first += chunk
+        self.head = first[:HEAD]
+        self.chunks = self._taken(chain([first] if first else [], chunks))
 
-    def head(self) -> bytes:
-        """Return the first bytes, which are read again later."""
-        while len(self._first) < HEAD and (chunk := next(self._chunks, b"")):
-            self._first += chunk
-        return self._first[:HEAD]
-
-    def chunks(self) -> Iterator[bytes]:
-        """Yield all chunks."""
-        first, self._first = self._first, b""
-        if first:
-            yield self._taken(first)
-        for chunk in self._chunks:
-            yield self._taken(chunk)
+    def _taken(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        for chunk in chunks:
+            self.size += len(chunk)
+            self.digest.update(chunk)
+            yield chunk
 
     def drain(self) -> None:
         """Read the chunks that nobody used."""
-        for _ in self.chunks():
+        for _ in self.chunks:
             pass
-
-    def _taken(self, chunk: bytes) -> bytes:
-        self.size += len(chunk)
-        self.digest.update(chunk)
-        return chunk
 
 
 def _members(entry: Entry, container: str, keys: Keys) -> Iterator[Seen]:
@@ -290,10 +280,10 @@ def _archive_note(container: str, note: str) -> Seen:
 
 
 def _member(container: str, path: str, content: _Hashed, keys: Keys) -> Seen:
-    head = content.head()
+    head = content.head
     kind = _kind(path, head)
     if kind.name == "archive":
         kind = Kind("other", kind.encoding, kind.why, "an archive in an archive is not looked into")
-    rows, notes = _inside(Opened(f"{container}/{path}", path, content.chunks()), kind, head, keys)
+    rows, notes = _inside(Opened(f"{container}/{path}", path, content.chunks), kind, head, keys)
     content.drain()
     return Seen(FileOf(path, None, kind.encoding, container), kind, rows, notes)

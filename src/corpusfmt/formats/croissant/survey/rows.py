@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import time
 from functools import partial
 from itertools import islice, pairwise
@@ -20,7 +20,7 @@ from corpusfmt.formats.croissant.survey.columns import ABSENT, Column, Keys, is_
 from corpusfmt.formats.general import bad_json
 from corpusfmt.io import text as judged
 from corpusfmt.io.jsonlines import decoded_value
-from corpusfmt.io.lines import MAX_LINE_BYTES, Line, lines
+from corpusfmt.io.lines import MAX_LINE_BYTES, Line, LongLine, lines
 from corpusfmt.io.parquet import ParquetTable, values_in
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location
@@ -136,19 +136,16 @@ def _said(at: Location) -> str:
     return f"{at.path}:{at.line}" if at.line is not None else f"{at.path}: {at.record}" if at.record else at.path
 
 
-# Places of rows, as text.
+def _row_of(batch: Batch, row: int) -> str:
+    return _said(batch.at(row))
 
 
-def _numbered(path: str, numbers: Sequence[int], row: int) -> str:
-    return f"{path}:{numbers[row]}"
+def _line_of(path: str, group: Sequence[Line | LongLine], row: int) -> str:
+    return f"{path}:{group[row].line}"
 
 
 def _record_at(path: str, first: int, row: int) -> str:
     return f"{path}: record {first + row + 1}"
-
-
-def _row_of(batch: Batch, row: int) -> str:
-    return _said(batch.at(row))
 
 
 # --- JSON ---
@@ -156,24 +153,18 @@ def _row_of(batch: Batch, row: int) -> str:
 
 def _json_lines(opened: Opened, keys: Keys) -> Rows:
     columns = _Columns(keys)
-    for group in _groups(lines(opened.contents)):
-        numbers = [line.line for line in group]
+    source = lines(opened.contents)
+    while group := list(islice(source, BATCH_ROWS // 8)):
         rows = [_decoded(opened.path, line) for line in group]
-        columns.add(rows, partial(_numbered, opened.path, numbers))
+        columns.add(rows, partial(_line_of, opened.path, group))
     for column in columns.found.values():
         column.is_json_line = True
     return Rows(columns.found, columns.records)
 
 
-def _groups(found: Iterator[Any]) -> Iterator[list[Line]]:
-    while group := list(islice(found, BATCH_ROWS // 8)):
-        for line in group:
-            if not isinstance(line, Line):
-                raise NoRows(f"line {line.line} is longer than {MAX_LINE_BYTES} bytes")
-        yield group
-
-
-def _decoded(path: str, line: Line) -> dict[str, Any]:
+def _decoded(path: str, line: Line | LongLine) -> dict[str, Any]:
+    if isinstance(line, LongLine):
+        raise NoRows(f"line {line.line} is longer than {MAX_LINE_BYTES} bytes")
     at = Location(path, line.line, line.byte)
     try:
         value = decoded_value(line.data)
@@ -228,13 +219,12 @@ def _json(opened: Opened, keys: Keys) -> list[Rows]:
         raise NoRows(f"the JSON does not read to its end: {fault}") from fault
     if repeated:
         raise NoRows("a name occurs twice in one object")
-    return [_json_rows(opened.path, path, rows, keys) for path, rows in _tables_in(tree)]
-
-
-def _json_rows(file: str, path: str, rows: list[dict[str, Any]], keys: Keys) -> Rows:
-    columns = _Columns(keys)
-    columns.add(rows, partial(_record_at, file, 0))
-    return Rows(columns.found, len(rows), path)
+    found = []
+    for path, rows in _tables_in(tree):
+        columns = _Columns(keys)
+        columns.add(rows, partial(_record_at, opened.path, 0))
+        found.append(Rows(columns.found, len(rows), path))
+    return found
 
 
 def _tables_in(tree: Any) -> list[tuple[str, list[dict[str, Any]]]]:
@@ -273,11 +263,8 @@ def _parquet(opened: Opened, keys: Keys) -> Rows:
     try:
         with opened.entry.open() as file:
             return _of_table(ParquetTable(file, opened.path), opened.entry, keys)
-    except (
-        pa.ArrowException,
-        OSError,
-        ValueError,
-    ) as error:  # the last for names that are not UTF-8, and for nanoseconds
+    # `ValueError` for names that are not UTF-8, and for nanoseconds.
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise NoRows(f"the Parquet file does not read to its end: {str(error)[:200]}") from error
 
 
