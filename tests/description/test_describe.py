@@ -63,19 +63,15 @@ def test_a_description_is_valid_to_the_letter_and_true_of_the_data(
             assert facts["sha256"] == hashlib.sha256(data).hexdigest()
             assert facts["contentSize"] == f"{len(data)} B"
     assert not described
+    if version != "dolma":  # languages of the folders, as tags
+        assert {"af", "de", "my"} <= set(description["inLanguage"])
+        assert "als" not in description["inLanguage"]
     folder = Path(shutil.copytree(corpus, tmp_path / "copy"))
     (folder / "croissant.json").write_text(json.dumps(description))
     for profile in ("strict", "standard"):
         report = corpusfmt.validate(folder / "croissant.json", profile=profile, data=True)
         assert report.counts["error"] == 0, corpusfmt.render(report)
     assert {"CRO214", "CRO217", "CRO218", "CRO219"}.isdisjoint(report.by_rule)
-
-
-def test_languages_are_those_of_the_folders(oscar_corpus: Path) -> None:
-    tags = corpusfmt.describe(oscar_corpus)["inLanguage"]
-    assert {"af", "de", "my"} <= set(tags)
-    assert ("gsw" in tags) == (oscar_corpus / "als").is_dir()
-    assert "als" not in tags
 
 
 def test_languages_and_fields_are_those_of_every_document(tmp_path: Path) -> None:
@@ -390,14 +386,6 @@ def test_an_unusual_suffix_of_zstd_is_zstd(tmp_path: Path) -> None:
     assert described["encodingFormat"] == "application/zstd"
 
 
-def test_record_sets_and_fields_are_described(dolma_corpus: Path) -> None:
-    (records,) = corpusfmt.describe(dolma_corpus)["recordSet"]
-    assert records["description"] == "The documents"
-    described = {each["name"]: each["description"] for each in records["field"]}
-    assert described["id"] == "Identifier, unique within its source"
-    assert all(described.values())
-
-
 @pytest.mark.parametrize("name", ["af.txt.gz", "af_part_1.txt.gz", "af_meta.jsonl.gz", "af_dedup.txt.gz"])
 def test_the_language_that_a_file_is_named_for(name: str) -> None:
     assert language_in(f"corpus/{name}") == "af"
@@ -407,47 +395,15 @@ def test_the_language_that_a_file_is_named_for(name: str) -> None:
     ("name", "path", "expected"),
     [
         ("oscar-1.0", "af/af.txt.gz", {}),
-        (
-            "oscar-1.1",
-            "af/af_meta.jsonl.gz",
-            {
-                "metadata": [
-                    ("record_id", "sc:Text", "$['warc-record-id']"),
-                    ("url", "sc:URL", "$['warc-target-uri']"),
-                    ("date", "sc:DateTime", "$['warc-date']"),
-                    ("offset", "sc:Integer", None),
-                    ("nb_sentences", "sc:Integer", None),
-                ]
-            },
-        ),
-        (
-            "oscar-22.01",
-            "af_meta/af_meta.jsonl.gz",
-            {
-                "documents": [
-                    ("content", "sc:Text", None),
-                    ("record_id", "sc:Text", "$['warc-record-id']"),
-                    ("url", "sc:URL", "$['warc-target-uri']"),
-                    ("date", "sc:DateTime", "$['warc-date']"),
-                    ("language", "sc:Text", "$.identification.label"),
-                    ("confidence", "sc:Float", "$.identification.prob"),
-                ]
-            },
-        ),
+        ("oscar-1.1", "af/af_meta.jsonl.gz", {"metadata": "record_id url date offset nb_sentences"}),
+        ("oscar-22.01", "af_meta/af_meta.jsonl.gz",
+         {"documents": "content record_id url date language confidence"}),
     ],
-)
-def test_the_fields_of_oscar(name: str, path: str, expected: dict[str, Any]) -> None:
+)  # fmt: skip
+def test_the_fields_of_oscar(name: str, path: str, expected: dict[str, str]) -> None:
     fmt, version = named_format(name)
     record_sets = fmt.describers[version].record_sets([path], Contents())
-    found = {
-        each.name: [
-            (field.name, field.data_type, field.json_path)
-            for field in each.fields
-            if field.extract.keys() == {"column"}
-        ]
-        for each in record_sets
-        if each.includes
-    }
+    found = {each.name: " ".join(field.name for field in each.fields) for each in record_sets if each.includes}
     assert found == expected
 
 
