@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import json
 import os
 import pydoc
 import re
@@ -375,6 +376,25 @@ def test_the_version_is_the_same_everywhere() -> None:
     )
     assert newest
     assert newest[1] == VERSION
+    recipe = yaml.safe_load((REPOSITORY / "publishing" / "conda" / "recipe.yaml").read_text("utf-8"))
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text("utf-8"))
+    codemeta = json.loads((REPOSITORY / "codemeta.json").read_bytes())
+    assert {recipe["context"]["version"], citation["version"], codemeta["version"]} == {VERSION}
+
+
+def test_conda_asks_for_what_pip_asks_for() -> None:
+    recipe = yaml.safe_load((REPOSITORY / "publishing" / "conda" / "recipe.yaml").read_text("utf-8"))
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    asked = {Requirement(each) for each in project["dependencies"]}
+    python, *listed = recipe["requirements"]["run"]
+    assert {Requirement(each) for each in listed} == {Requirement(f"{each.name}{each.specifier}") for each in asked}
+    assert python == f"python {project['requires-python']}"
+
+
+def test_editors_find_published_schemas() -> None:
+    entries = json.loads((REPOSITORY / "publishing" / "schemastore.json").read_bytes())
+    published = {json.loads(path.read_bytes()).get("$id") for path in (REPOSITORY / "schemas").rglob("*.schema.json")}
+    assert {entry["url"] for entry in entries} <= published
 
 
 def test_the_table_of_modules_is_in_the_order_of_the_layers() -> None:
