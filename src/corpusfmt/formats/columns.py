@@ -12,7 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from corpusfmt._resources import resource
 from corpusfmt.formats import Format, ReadOptions, detect, named_format
@@ -128,7 +129,27 @@ class Turns(Struct, frozen=True, forbid_unknown_fields=True):
     others: tuple[str, ...] = ("tool", "function")
 
 
-class ColumnProfile(Struct, frozen=True):
+class _File(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab", kw_only=True):
+    """A column profile as it is written in TOML."""
+
+    summary: str
+    table: bool = False
+    source: str = ""
+    format: Literal["jsonl", "text"] = "jsonl"
+    documents: DividedBy = "blank-lines"
+    separator: str = ""
+    fields: Fields = Fields()
+    required: dict[str, Type | tuple[Type, ...]] = {}
+    optional: dict[str, Type | tuple[Type, ...]] = {}
+    identifying: tuple[str, ...] = ()
+    files: Files = Files()
+    shared: bool = False
+    turns: tuple[Turns, ...] = ()
+    filled: tuple[str, ...] = ()
+    different: tuple[str, ...] = ()
+
+
+class ColumnProfile(_File, frozen=True, kw_only=True):
     """A column profile, or the fields that options name; the name is then empty.
 
     If rows are `shared`, other corpora have the same. Without a name, a missing id is accepted unless `needs_id`. `digest` identifies the content.
@@ -136,18 +157,9 @@ class ColumnProfile(Struct, frozen=True):
 
     name: str = ""
     summary: str = ""
-    format: Literal["jsonl", "text"] = "jsonl"
-    documents: DividedBy = "blank-lines"
-    separator: str = ""
     fields: Fields = Fields(id="id")
     values: tuple[Value, ...] = ()
-    identifying: tuple[str, ...] = ()
-    files: Files = Files()
-    shared: bool = False
     needs_id: bool = False
-    turns: tuple[Turns, ...] = ()
-    filled: tuple[str, ...] = ()
-    different: tuple[str, ...] = ()
     digest: str = ""
 
     @property
@@ -254,24 +266,6 @@ def _is_blank(value: object) -> bool:
     if isinstance(value, dict):
         return not value or any(map(_is_blank, value.values()))
     return value is None or value == [] or (isinstance(value, str) and not value.strip())
-
-
-class _File(Struct, forbid_unknown_fields=True, rename="kebab"):
-    summary: str
-    table: bool = False
-    source: str = ""
-    format: Literal["jsonl", "text"] = "jsonl"
-    documents: DividedBy = "blank-lines"
-    separator: str = ""
-    fields: Fields = Fields()
-    required: dict[str, Type | tuple[Type, ...]] = {}
-    optional: dict[str, Type | tuple[Type, ...]] = {}
-    identifying: tuple[str, ...] = ()
-    files: Files = field(default_factory=Files)
-    shared: bool = False
-    turns: tuple[Turns, ...] = ()
-    filled: tuple[str, ...] = ()
-    different: tuple[str, ...] = ()
 
 
 #: What rows without a profile are read as, by the name of their text; rows of a table have none.
@@ -414,23 +408,8 @@ def _columns(name: str, text: str, what: str) -> ColumnProfile:
         if each.count("*") + each.count("{language}") > _MOST_WILDCARDS:
             raise UsageError(f"{what}: {clipped(each)!r} has more than {_MOST_WILDCARDS} wildcards")
     values = tuple(_values(file.required, needed=True)) + tuple(_values(file.optional, needed=False))
-    return ColumnProfile(
-        name,
-        file.summary,
-        file.format,
-        file.documents,
-        file.separator,
-        fields,
-        values,
-        file.identifying,
-        file.files,
-        file.shared,
-        file.fields.id is not None,
-        file.turns,
-        file.filled,
-        file.different,
-        sha256(text.encode()).hexdigest(),
-    )
+    own: Json = {"name": name, "fields": fields, "values": values, "needs_id": file.fields.id is not None}
+    return ColumnProfile(**asdict(file) | own, digest=sha256(text.encode()).hexdigest())
 
 
 def _values(table: Mapping[str, Type | tuple[Type, ...]], *, needed: bool) -> Iterator[Value]:

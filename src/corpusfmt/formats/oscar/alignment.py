@@ -7,7 +7,6 @@ This change becomes one finding, and the comparison continues after it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from operator import ge
 
 from msgspec import Struct, field
@@ -137,14 +136,18 @@ class Alignment(Struct):
 
     def advance(self, *, text_ended: bool, metadata_ended: bool) -> None:
         """Compare as far as both sides are known, or to the end once both have ended."""
+        rows, documents = self.rows, self.documents
         while not self.lost:
             self.take(self.agreeing())
-            if not self._undecided(text_ended=text_ended, metadata_ended=metadata_ended):
+            rows_known = metadata_ended or len(rows) >= LOOKAHEAD
+            documents_known = text_ended or len(documents) >= LOOKAHEAD
+            if not (rows_known and documents_known) or not (len(rows) or len(documents)):
                 return
-            step = self.next_step(text_ended=text_ended, metadata_ended=metadata_ended)
+            step = self.next_step(is_end=text_ended and metadata_ended)
             self.report(step)
             self.pass_over(step)
-        self._forget_all()
+        rows.drop(len(rows))
+        documents.drop(len(documents))
 
     def follow(self, *, metadata_ended: bool) -> None:
         """Compare each record with the previous one if there is no text to compare with."""
@@ -162,10 +165,6 @@ class Alignment(Struct):
             self.row_number += 1
             self.last_offset, self.last_line = offset, rows.lines[index]
         rows.drop(max(known, 0))
-
-    def _forget_all(self) -> None:
-        self.rows.drop(len(self.rows))
-        self.documents.drop(len(self.documents))
 
     def agreeing(self) -> int:
         """Return the number of leading pairs that agree."""
@@ -209,28 +208,23 @@ class Alignment(Struct):
         self.shift = step.shift
         self.lost = step.lost
 
-    def _undecided(self, *, text_ended: bool, metadata_ended: bool) -> bool:
-        """Return whether the two sides disagree, and enough of both is known to find the cause."""
-        if not len(self.rows) and not len(self.documents):
-            return False
-        rows_known = metadata_ended or len(self.rows) >= LOOKAHEAD
-        documents_known = text_ended or len(self.documents) >= LOOKAHEAD
-        return rows_known and documents_known
-
-    def next_step(self, *, text_ended: bool, metadata_ended: bool) -> Skip:
-        """Return the smallest step from a disagreement to agreement."""
-        ended = _Ended(text_ended, metadata_ended)
+    def next_step(self, *, is_end: bool) -> Skip:
+        """Return the smallest step from a disagreement to agreement; `is_end` is whether nothing follows on either side."""
+        rows, documents = self.rows, self.documents
         if self._is_empty_record():
             return Skip(1, 0, self.shift)
-        if not len(self.documents) or not len(self.rows):
-            return Skip(len(self.rows), len(self.documents), self.shift)
-        if self._are_swapped():
+        if not len(documents) or not len(rows):
+            return Skip(len(rows), len(documents), self.shift)
+        says = [(offset + self.shift, count) for offset, count in zip(rows.offsets, rows.counts, strict=True)]
+        has = list(zip(documents.starts, documents.counts, strict=True))
+        if len(says) > 1 and says[1::-1] == has[:2]:  # the two are swapped
             return Skip(2, 2, self.shift)
-        return (
-            self._search(self.shift, _AGREEING, ended)
-            or self._search(None, _AGREEING_SHIFTED, ended)
-            or self._last_resort(ended)
-        )
+        step = self._search(self.shift, _AGREEING, is_end) or self._search(None, _AGREEING_SHIFTED, is_end)
+        if step is not None:
+            return step
+        # Near the end, or with all records in another order, the rest belongs together; before, all is lost.
+        belongs = is_end and (max(len(rows), len(documents)) <= 2 or sorted(says) == has)
+        return Skip(len(rows), len(documents), self.shift, lost=not belongs)
 
     def _is_empty_record(self) -> bool:
         """Return whether the next record has no lines, for an extra blank line or the end of the text. OSC404 reports it."""
@@ -242,14 +236,7 @@ class Alignment(Struct):
         first_blank = start - self.documents.gaps[0] + 1
         return first_blank <= self.rows.offsets[0] + self.shift < start
 
-    def _are_swapped(self) -> bool:
-        """Return whether the next two records are swapped."""
-        if len(self.rows) < 2 or len(self.documents) < 2:
-            return False
-        says = [(self.rows.offsets[index] + self.shift, self.rows.counts[index]) for index in (1, 0)]
-        return says == list(zip(self.documents.starts[:2], self.documents.counts[:2], strict=True))
-
-    def _search(self, shift: int | None, pairs: int, ended: _Ended) -> Skip | None:
+    def _search(self, shift: int | None, pairs: int, is_end: bool) -> Skip | None:
         # With an unchanged shift, something must be skipped: the leading pairs do not agree.
         for total in range(0 if shift is None else 1, 2 * _REACH):
             for passed_rows in _balanced(total):
@@ -262,17 +249,17 @@ class Alignment(Struct):
                     continue
                 if not total and candidate == self.shift:
                     continue  # a step that changes nothing would loop forever
-                if self._agree(passed_rows, passed_documents, candidate, pairs, ended):
+                if self._agree(passed_rows, passed_documents, candidate, pairs, is_end):
                     return Skip(passed_rows, passed_documents, candidate)
         return None
 
-    def _agree(self, row: int, document: int, shift: int, pairs: int, ended: _Ended) -> bool:
+    def _agree(self, row: int, document: int, shift: int, pairs: int, is_end: bool) -> bool:
         known = False
         for step in range(pairs):
             at_row, at_document = row + step, document + step
             rows_end, documents_end = at_row >= len(self.rows), at_document >= len(self.documents)
             if rows_end or documents_end:
-                return known and rows_end and documents_end and ended.both
+                return known and rows_end and documents_end and is_end
             offset = self.rows.offsets[at_row]
             if offset == UNKNOWN:
                 continue
@@ -282,20 +269,6 @@ class Alignment(Struct):
                 return False
             known = True
         return known
-
-    def _last_resort(self, ended: _Ended) -> Skip:
-        """Nothing agrees any more: near the end of both sides, the rest belongs together; before, all is lost."""
-        left = len(self.rows), len(self.documents)
-        if ended.both and (max(left) <= 2 or self._are_in_disorder()):
-            return Skip(*left, self.shift)
-        return Skip(*left, self.shift, lost=True)
-
-    def _are_in_disorder(self) -> bool:
-        """Return whether the records match the documents, but not in order."""
-        says = sorted(
-            (offset + self.shift, count) for offset, count in zip(self.rows.offsets, self.rows.counts, strict=True)
-        )
-        return says == list(zip(self.documents.starts, self.documents.counts, strict=True))
 
     def report(self, step: Skip) -> None:
         """Note the finding for a step."""
@@ -329,20 +302,50 @@ class Alignment(Struct):
 
     def explain(self, step: Skip) -> Fault | None:
         """Return the finding for a step; None if another rule reports the cause."""
-        if step.lost:
-            return self._nothing_fits()
+        rows, documents = self.rows, self.documents
         shift = step.shift - self.shift
-        if step.documents == 0 and step.rows == 0:
-            return self._shifted(shift)
-        if step.documents == 0:
+        if step.lost:
+            message = f"text and metadata do not match from {self._lines_of(0)} of the text on"
+            return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
+        if not step.documents and not step.rows:
+            if documents.gaps[0] > 1 and shift == documents.gaps[0] - 1:
+                return None
+            # All further offsets are wrong by the same number of lines.
+            found, problem = self._wrong_offset(documents.starts[0] - self.shift)
+            far = "too low" if shift > 0 else "too high"
+            message = f"{problem.message}; the offsets from here on are {plural(abs(shift), 'line')} {far}"
+            restart, recompute = "restart offsets at 0 in every part", "recompute the offsets from here on"
+            return Fault(found, Problem(message, problem.at, recompute if self.row_number else restart))
+        if not step.documents:
             return self._records_without_document(step.rows)
-        if step.rows == 0:
-            return self._documents_without_record(step.documents)
-        if shift and self._blank_lines_explain(step, shift):
+        where = self._lines_of(0)
+        if not step.rows:
+            message = f"the document on {where} of the text has no record"
+            hint = f"restore the record with offset {documents.starts[0] - self.shift} and nb_sentences {documents.counts[0]}"
+            return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), hint, count=step.documents))
+        # Surplus blank lines, which OSC302 reports, may explain a shift.
+        surplus = sum(gap - 1 for gap in documents.gaps[: min(step.documents + 1, len(documents))])
+        if 0 < surplus == shift and rows.counts[: step.rows] == documents.counts[: step.documents]:
             return None
         if (step.rows, step.documents) == (1, 1):
             return self._one_pair(shift)
-        return self._several(step)
+        offsets = rows.offsets[: step.rows]
+        if offsets != sorted(offsets):
+            index = next(i for i in range(1, step.rows) if offsets[i] < offsets[i - 1])
+            message = f"offset `{offsets[index]}` follows `{offsets[index - 1]}`: the lines are not in order"
+            return Fault(OFFSET_ORDER, Problem(message, self._at(index), "sort the records by offset"))
+        if step.documents < step.rows:
+            message = f"no blank line follows the range of the record: the document continues ({where} of the text)"
+            return Fault(OFFSET_GAP, Problem(message, self._at(), "add a blank line between documents"))
+        if step.documents > step.rows:
+            if documents.starts[1] - 1 in self.odd_lines:
+                return None
+            blank = documents.starts[0] + documents.counts[0]
+            message = f"line {blank + 1} of the text is blank, but within the range of the record"
+            hint = "remove the blank line, or recompute nb_sentences"
+            return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), hint))
+        message = f"{step.rows} records do not match the documents from line {documents.starts[0] + 1} of the text on"
+        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE, count=step.rows))
 
     def reason(self, step: Skip) -> Fault:
         """Return the finding for a step that skips something, even if another rule reports the cause."""
@@ -357,13 +360,6 @@ class Alignment(Struct):
         start, count = self.documents.starts[index], self.documents.counts[index]
         return f"line {start + 1}" if count == 1 else f"lines {start + 1} to {start + count}"
 
-    def _blank_lines_explain(self, step: Skip, shift: int) -> bool:
-        """Return whether surplus blank lines, which OSC302 reports, explain a shift."""
-        last = min(step.documents + 1, len(self.documents))
-        surplus = sum(gap - 1 for gap in self.documents.gaps[:last])
-        same = self.rows.counts[: step.rows] == self.documents.counts[: step.documents]
-        return surplus > 0 and shift == surplus and same
-
     def _wrong_offset(self, expected: int, index: int = 0) -> Fault:
         offset, at = self.rows.offsets[index], self._at(index)
         message = f"the offset is `{offset}`, expected `{expected}`"
@@ -374,16 +370,6 @@ class Alignment(Struct):
             before = f"{message} (the previous offset, on line {self.last_line}, is `{self.last_offset}`)"
             return Fault(OFFSET_ORDER, Problem(before, at, hint))
         return Fault(OFFSET_GAP, Problem(message, at, hint))
-
-    def _shifted(self, shift: int) -> Fault | None:
-        """Return the finding if all further offsets are wrong by the same number of lines."""
-        if self.documents.gaps[0] > 1 and shift == self.documents.gaps[0] - 1:
-            return None
-        found, problem = self._wrong_offset(self.documents.starts[0] - self.shift)
-        far = "too low" if shift > 0 else "too high"
-        message = f"{problem.message}; the offsets from here on are {plural(abs(shift), 'line')} {far}"
-        hint = "restart offsets at 0 in every part" if self.row_number == 0 else "recompute the offsets from here on"
-        return Fault(found, Problem(message, problem.at, hint))
 
     def _one_pair(self, shift: int) -> Fault | None:
         offset, count = self.rows.offsets[0], self.rows.counts[0]
@@ -418,37 +404,6 @@ class Alignment(Struct):
         hint = "remove the record, or restore its document"
         return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(index), hint, count=len(known)))
 
-    def _documents_without_record(self, number: int) -> Fault:
-        message = f"the document on {self._lines_of(0)} of the text has no record"
-        expected = self.documents.starts[0] - self.shift
-        hint = f"restore the record with offset {expected} and nb_sentences {self.documents.counts[0]}"
-        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), hint, count=number))
-
-    def _several(self, step: Skip) -> Fault | None:
-        offsets = self.rows.offsets[: step.rows]
-        where = self._lines_of(0)
-        if offsets != sorted(offsets):
-            index = next(i for i in range(1, step.rows) if offsets[i] < offsets[i - 1])
-            message = f"offset `{offsets[index]}` follows `{offsets[index - 1]}`: the lines are not in order"
-            return Fault(OFFSET_ORDER, Problem(message, self._at(index), "sort the records by offset"))
-        if step.documents < step.rows:
-            message = f"no blank line follows the range of the record: the document continues ({where} of the text)"
-            return Fault(OFFSET_GAP, Problem(message, self._at(), "add a blank line between documents"))
-        if step.documents > step.rows:
-            if self.documents.starts[1] - 1 in self.odd_lines:
-                return None
-            blank = self.documents.starts[0] + self.documents.counts[0]
-            message = f"line {blank + 1} of the text is blank, but within the range of the record"
-            hint = "remove the blank line, or recompute nb_sentences"
-            return Fault(RANGE_OUTSIDE_TEXT, Problem(message, self._at(), hint))
-        start = self.documents.starts[0] + 1
-        message = f"{step.rows} records do not match the documents from line {start} of the text on"
-        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE, count=step.rows))
-
-    def _nothing_fits(self) -> Fault:
-        message = f"text and metadata do not match from {self._lines_of(0)} of the text on"
-        return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
-
 
 _REWRITE = "check that both files are of the same part, or write them again from their source"
 
@@ -465,20 +420,6 @@ def _recount(lines: int, shift: int) -> str:
     return "restore the text, or recompute offset and nb_sentences" if shift else f"write nb_sentences {lines}"
 
 
-class _Ended(Struct, frozen=True):
-    text: bool
-    metadata: bool
-
-    @property
-    def both(self) -> bool:
-        return self.text and self.metadata
-
-
-def _balanced(total: int) -> Iterator[int]:
-    """Yield the ways to split a number in two, the most even first: a wrong value is more likely than a lost line."""
-    for distance in range(total + 1):
-        if (total - distance) % 2 == 0:
-            low = (total - distance) // 2
-            yield low
-            if distance:
-                yield total - low
+def _balanced(total: int) -> list[int]:
+    """Return the ways to split a number in two, the most even first: a wrong value is more likely than a lost line."""
+    return sorted(range(total + 1), key=lambda part: abs(2 * part - total))

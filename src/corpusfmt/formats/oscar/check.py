@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 from corpusfmt.formats import CheckOptions, Shard, ShardResult
@@ -11,7 +11,7 @@ from corpusfmt.formats.general import COMPRESSED_MULTI_MEMBER, barred, broken_st
 from corpusfmt.formats.oscar.alignment import Alignment
 from corpusfmt.formats.oscar.checksums import Digest
 from corpusfmt.formats.oscar.metadata import MetadataScan
-from corpusfmt.formats.oscar.parts import OscarPart
+from corpusfmt.formats.oscar.parts import Listing, OscarPart
 from corpusfmt.formats.oscar.ruleset import RULES
 from corpusfmt.formats.oscar.text import TextScan
 from corpusfmt.io.keys import KeyWriter
@@ -56,19 +56,13 @@ class Source:
             with self._entry.open() as file:
                 digest = DigestReader(file)
                 chunks = Chunks(digest, "gzip", self._entry.path)
-                for block in blocks(self._until_fault(chunks), self._limit):
-                    if self.cut and isinstance(block, Block) and not block.data.endswith(b"\n"):
-                        break
-                    yield block
+                try:
+                    yield from blocks(chunks, self._limit)
+                except StreamFault as fault:
+                    self.fault = fault
                 self.members, self.bytes, self.sha256 = chunks.members, chunks.bytes, digest.sha256
         except OSError as error:
             self.barred = barred(error, self.at)
-
-    def _until_fault(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        try:
-            yield from chunks
-        except StreamFault as fault:
-            self.fault = fault
 
     def judge(self, judge: Judge) -> None:
         """Report faults of the file after reading it."""
@@ -85,50 +79,57 @@ class Source:
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check one part; data for comparison with other parts goes to `options.scratch`, that of a small one is returned."""
     part: OscarPart = shard.payload
-    records = None
-    if options.scratch is not None and "metadata" in shard.files and part.version != "1.0":
-        # Of each record id, the hash of all headers is noted.
-        records = KeyWriter(record_folder(options.scratch, part), shard.index, noted=True)
+    scratch = options.scratch
     judge = Judge(RULES, options.grading, version=part.version, path=shard.name, cap=options.max_per_rule)
     if "other" in shard.files:
         _check_listed_file(shard, part, judge)
-    else:
-        with within_limits(judge, shard.name), ExitStack() as closing:
-            _check(shard, part, options, judge, records, closing)
+        return ShardResult(judge.tally, judge.coverage)
+    records = None
+    if scratch is not None and "metadata" in shard.files and part.version != "1.0":
+        # Of each record id, the hash of all headers is noted.
+        records = KeyWriter(record_folder(scratch, part), shard.index, noted=True)
+    with within_limits(judge, shard.name), ExitStack() as stack:
+        keys = None
+        if (part.dedup or part.compared) and scratch is not None and "text" in shard.files:
+            keys = stack.enter_context(closing(KeyWriter(line_folder(scratch, part), shard.index)))
+        sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
+        paths = {role: shard.files[role].path if role in shard.files else "" for role in ("text", "metadata")}
+        limit = options.max_line_bytes
+        text = TextScan(paths["text"], part.version, judge, limit, keys, keeps_documents=len(sources) > 1)
+        collect = None if records is None else records.extend
+        metadata = MetadataScan(paths["metadata"], part.language, judge, limit, collect)
+        alignment = Alignment(metadata.rows, text.documents, text.odd_lines, paths["metadata"])
+        _read_in_step(sources, text, metadata, alignment)
+        alignment.finish(judge)
+        metadata.finish()
+        for source in sources.values():
+            if source.cut:
+                # Damage may decode to wrong text before it is detected, so no finding in the file can be trusted.
+                judge.retract(source.at.path, "the file is corrupt")
+            source.judge(judge)
+            if len(sources) == 2 and not source.whole:
+                for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
+                    judge.coverage.skip(source.at.path, code, "the file is truncated")
+        if part.compared and scratch is not None and "text" in sources and not sources["text"].whole:
+            place = line_folder(scratch, part) / UNREAD
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(b".")  # a part of a run has no empty files
+        if part.listing is not None:
+            _check_digests(shard, part.listing, sources, judge)
+        size = sum(source.bytes for source in sources.values())
+        judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
     return ShardResult(judge.tally, judge.coverage, records.finish() if records is not None else None)
 
 
-def _check(
-    shard: Shard, part: OscarPart, options: CheckOptions, judge: Judge, records: KeyWriter | None, closing: ExitStack
-) -> None:
-    sources = {role: Source(entry, options.max_line_bytes) for role, entry in shard.files.items()}
-    keys = _line_keys(shard, part, options)
-    if keys is not None:
-        closing.callback(keys.close)
-    text = TextScan(
-        _path(shard, "text"), part.version, judge, options.max_line_bytes, keys, keeps_documents=len(sources) > 1
-    )
-    metadata = MetadataScan(
-        _path(shard, "metadata"),
-        part.language,
-        judge,
-        options.max_line_bytes,
-        None if records is None else records.extend,
-    )
-    alignment = Alignment(metadata.rows, text.documents, text.odd_lines, _path(shard, "metadata"))
-    _read_in_step(sources, text, metadata, alignment)
-    _report(sources, metadata, alignment, judge)
-    if part.compared and options.scratch is not None and "text" in sources and not sources["text"].whole:
-        place = line_folder(options.scratch, part) / UNREAD
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(b".")  # a part of a run has no empty files
-    _check_digests(shard, part, sources, judge)
-    size = sum(source.bytes for source in sources.values())
-    judge.coverage.add(Coverage(documents=text.filled if part.shuffled else text.found, bytes=size))
-
-
-def _path(shard: Shard, role: str) -> str:
-    return shard.files[role].path if role in shard.files else ""
+def _check_digests(shard: Shard, listing: Listing, sources: dict[str, Source], judge: Judge) -> None:
+    for role, source in sources.items():
+        listed = listing.digests.get(role, ())
+        if source.sha256 is None:
+            continue
+        if source.fault is not None:
+            judge.coverage.skip(source.at.path, "OSC205", "the file is corrupt")
+        elif listed or (listing.complete and source.sha256 not in listing.orphans):
+            judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
 
 
 def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: MetadataScan, alignment: Alignment) -> None:
@@ -138,56 +139,22 @@ def _read_in_step(sources: dict[str, Source], text: TextScan, metadata: Metadata
     text_ended, metadata_ended = "text" not in sources, "metadata" not in sources
     while not (text_ended and metadata_ended):
         if not text_ended and (metadata_ended or len(text.documents) <= len(metadata.rows)):
-            block = next(texts, None)
-            if block is None:
+            if (block := next(texts, None)) is not None:
+                text.feed(block)
+            else:
                 text_ended = True
                 text.finish(whole=sources["text"].whole)
-            else:
-                text.feed(block)
+        elif (block := next(records, None)) is not None:
+            metadata.feed(block)
         else:
-            block = next(records, None)
-            if block is None:
-                metadata_ended = True
-            else:
-                metadata.feed(block)
+            metadata_ended = True
         if "text" not in sources:
             alignment.follow(metadata_ended=metadata_ended)
-        elif len(sources) == 2 and _all_readable(sources):
+        elif len(sources) == 2 and all(source.whole for source in sources.values()):
             alignment.advance(text_ended=text_ended, metadata_ended=metadata_ended)
         else:
             text.documents.drop(len(text.documents))
             metadata.rows.drop(len(metadata.rows))
-
-
-def _all_readable(sources: dict[str, Source]) -> bool:
-    return all(source.whole for source in sources.values())
-
-
-def _report(sources: dict[str, Source], metadata: MetadataScan, alignment: Alignment, judge: Judge) -> None:
-    alignment.finish(judge)
-    metadata.finish()
-    for source in sources.values():
-        if source.cut:
-            # Damage may decode to wrong text before it is detected, so no finding in the file can be trusted.
-            judge.retract(source.at.path, "the file is corrupt")
-        source.judge(judge)
-        if len(sources) == 2 and not source.whole:
-            for code in ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605"):
-                judge.coverage.skip(source.at.path, code, "the file is truncated")
-
-
-def _check_digests(shard: Shard, part: OscarPart, sources: dict[str, Source], judge: Judge) -> None:
-    listing = part.listing
-    if listing is None:
-        return
-    for role, source in sources.items():
-        if source.sha256 is None:
-            continue
-        listed = listing.digests.get(role, ())
-        if source.fault is not None:
-            judge.coverage.skip(source.at.path, "OSC205", "the file is corrupt")
-        elif listed or (listing.complete and source.sha256 not in listing.orphans):
-            judge.check(Digest(source.at, shard.files[role].name, listed, source.sha256, listing.path))
 
 
 def _check_listed_file(shard: Shard, part: OscarPart, judge: Judge) -> None:
@@ -208,12 +175,6 @@ def _check_listed_file(shard: Shard, part: OscarPart, judge: Judge) -> None:
 
 #: The file, next to hashes of lines, that says that a text could not be read to its end.
 UNREAD = "unread"
-
-
-def _line_keys(shard: Shard, part: OscarPart, options: CheckOptions) -> KeyWriter | None:
-    if not (part.dedup or part.compared) or options.scratch is None or "text" not in shard.files:
-        return None
-    return KeyWriter(line_folder(options.scratch, part), shard.index)
 
 
 def line_folder(scratch: Path, part: OscarPart) -> Path:

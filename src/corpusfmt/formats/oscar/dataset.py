@@ -14,8 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from msgspec import Struct
-
 from corpusfmt.formats import CheckOptions, Plan, Shard
 from corpusfmt.formats.oscar.check import (
     UNREAD,
@@ -179,85 +177,56 @@ def _judge_records(
         """Return whether records with equal ids are in the same language, or have different headers."""
         return len({languages[shard] for shard, _ in group}) < len(group) or len(set(group.notes)) > 1
 
-    twins = _Twins(languages)
+    sightings = Sightings()
+    # By id, the place of the first record and the hash of its headers; by id and language, also its offset.
+    first_of: dict[str, tuple[Place, int]] = {}
+    first_in_language: dict[tuple[str, int], tuple[Place, Any, Location]] = {}
+    # By path, a record with other headers than the first of its id, that one, and their number.
+    other_headers: dict[str, tuple[Place, Place, int]] = {}
     for batch in repeated_in_batches(folder, are_suspicious, noted=True):
-        if not batch.continues:
-            twins.forget()
+        if not batch.continues:  # those that follow have other ids
+            first_of.clear()
+            first_in_language.clear()
         for place, line, at in _again(batch.rows_by_shard(), shards, "metadata", options):
-            twins.compare(place, _record_of(line), at)
-    both = (place for pair in twins.other_headers.values() for place in pair[:2])
+            headers, offset = _headers_and_offset(line)
+            identity, headers_hash = headers.get("warc-record-id", ""), fingerprint(headers)
+            key = identity, languages[place[0]]
+            twin, offset_of_twin, other = first_in_language.setdefault(key, (place, offset, at))
+            first, hash_of_first = first_of.setdefault(identity, (place, headers_hash))
+            _refuse_many(first_in_language, at)
+            if twin == place:
+                if place != first and headers_hash != hash_of_first:
+                    known = other_headers.get(at.path, (place, first, 0))
+                    other_headers[at.path] = (*min(known[:2], (place, first)), known[2] + 1)
+                continue
+            is_in_part = twin[0] == place[0]
+            if is_in_part and offset == offset_of_twin:
+                continue  # OSC502 reports a line that occurs twice in a part
+            message = f"the record id `{identity}` is repeated, first in {other}"
+            problem = Problem(message, _at_id(at, identity), "remove one of the two", minor=is_in_part)
+            sightings.note(RECORD_ID, problem, f"{at.path} {is_in_part}")
+    both = (place for pair in other_headers.values() for place in pair[:2])
     found = _again(_by_shard(both), shards, "metadata", options)
-    headers = {place: (_headers_of(line), at) for place, line, at in found}
-    twins.sightings.report(judge)
-    for place, first, count in twins.other_headers.values():
-        (here, at), (there, other) = headers[place], headers[first]
+    headers_at = {place: (_headers_and_offset(line)[0], at) for place, line, at in found}
+    sightings.report(judge)
+    for place, first, count in other_headers.values():
+        (here, at), (there, other) = headers_at[place], headers_at[first]
         identity = here.get("warc-record-id", "")
-        where = _at_id(at, identity)
         shared = (name for name in here.keys() | there.keys() if not is_own(name))
         differing = sorted(name for name in shared if here.get(name) != there.get(name))
         names = ", ".join(f"`{name}`" for name in differing[:5])
         message = f"the record id `{identity}` has another {names} than in {other}"
         hint = "keep the headers of a record the same in every language"
-        judge.report(RECORD_ID, Problem(message, where, hint, count=count, minor=True))
+        judge.report(RECORD_ID, Problem(message, _at_id(at, identity), hint, count=count, minor=True))
 
 
-class _Record(Struct, frozen=True):
-    identity: str
-    offset: Any
-    fingerprint: int
-
-
-def _record_of(line: bytes) -> _Record:
-    headers = _headers_of(line)
-    decoded = read_record(line)
-    offset = None if isinstance(decoded, Unread) or not isinstance(decoded.value, dict) else decoded.value.get("offset")
-    return _Record(headers.get("warc-record-id", ""), offset, fingerprint(headers))
-
-
-def _headers_of(line: bytes) -> dict[str, str]:
+def _headers_and_offset(line: bytes) -> tuple[dict[str, str], Any]:
     decoded = read_record(line)
     value = decoded.value if not isinstance(decoded, Unread) and isinstance(decoded.value, dict) else {}
     headers = value.get("headers")
     strings = headers.items() if isinstance(headers, dict) else ()
-    return {name.lower(): text for name, text in strings if isinstance(text, str)}
+    return {name.lower(): text for name, text in strings if isinstance(text, str)}, value.get("offset")
 
 
 def _at_id(at: Location, identity: str) -> Location:
     return Location(at.path, at.line, at.byte, pointer="/headers/warc-record-id", record=identity)
-
-
-class _Twins:
-    """Compares the records of one id: `sightings` in a language, `other_headers` (place, first place, count) by path."""
-
-    def __init__(self, languages: Sequence[int]) -> None:
-        self._languages = languages
-        self.sightings = Sightings()
-        self.other_headers: dict[str, tuple[Place, Place, int]] = {}
-        self.forget()
-
-    def forget(self) -> None:
-        """Forget the records so far: those that follow have other ids."""
-        self._first_of: dict[str, tuple[Place, int]] = {}
-        self._first_in_language: dict[tuple[str, int], tuple[Place, Any, Location]] = {}
-
-    def compare(self, place: Place, record: _Record, at: Location) -> None:
-        key = record.identity, self._languages[place[0]]
-        twin, offset, other = self._first_in_language.setdefault(key, (place, record.offset, at))
-        first, headers = self._first_of.setdefault(record.identity, (place, record.fingerprint))
-        _refuse_many(self._first_in_language, at)
-        if place == first:
-            return
-        if twin == place:
-            if record.fingerprint != headers:
-                known = self.other_headers.get(at.path, (place, first, 0))
-                lower = min(known[:2], (place, first))
-                self.other_headers[at.path] = (*lower, known[2] + 1)
-            return
-        is_in_part = twin[0] == place[0]
-        # OSC502 reports a line that occurs twice in a part.
-        if is_in_part and record.offset == offset:
-            return
-        where = _at_id(at, record.identity)
-        message = f"the record id `{record.identity}` is repeated, first in {other}"
-        problem = Problem(message, where, "remove one of the two", minor=is_in_part)
-        self.sightings.note(RECORD_ID, problem, f"{at.path} {is_in_part}")

@@ -358,7 +358,8 @@ class _Pairs:
     def _step(self) -> Generator[Rejected, None, Finding | None]:
         """Reject what does not match; return the reason if nothing after it matches either."""
         alignment = self._alignment
-        step = alignment.next_step(text_ended=self._all_text(), metadata_ended=self._all_records())
+        is_end = len(self._held_pieces) < LOOKAHEAD and len(self._held_records) < LOOKAHEAD
+        step = alignment.next_step(is_end=is_end)
         if step.lost:
             return finding_of(alignment.reason(step), RULES, self._part.version)
         if not step.rows and not step.documents:
@@ -387,12 +388,6 @@ class _Pairs:
             self._found += piece is not None
             raw = (record.raw + b"\n" if record else b"") + (piece.data + _CANONICAL_TAIL if piece else b"")
             yield Rejected((record and record.finding) or reason, raw)
-
-    def _all_text(self) -> bool:
-        return len(self._held_pieces) < LOOKAHEAD
-
-    def _all_records(self) -> bool:
-        return len(self._held_records) < LOOKAHEAD
 
     def _document(self, piece: Piece, record: _Record, *, last: bool) -> Iterator[Document | Rejected]:
         self._found += 1
