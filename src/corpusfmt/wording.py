@@ -6,7 +6,7 @@ JSON keeps values exactly. Everywhere else a name or value must not end a line, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 #: The longest value, name or id that is not clipped, and the longest message, in characters.
 MOST_OF_A_VALUE = 200
@@ -174,3 +174,20 @@ def json_text(text: str) -> str:
     from json import dumps  # noqa: PLC0415 - the version and the help need it not
 
     return re.sub(_LOG_COMMAND, r"#\\u0023", re.sub(_UNSEEN_IN_JSON, lambda match: dumps(match[0])[1:-1], text))
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield the lines of a table: its first column begins at the left, the others are numbers."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for first, *numbers in rows:
+        cells = (number.rjust(width) for number, width in zip(numbers, widths[1:], strict=True))
+        yield "  ".join([first.ljust(widths[0]), *cells]).rstrip()
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]], most: int | None = None) -> Iterator[str]:
+    """Yield a table in Markdown, of which all columns but the first are numbers, with at most `most` rows."""
+    yield f"| {' | '.join(heads)} |"
+    yield f"|---|{'--:|' * (len(heads) - 1)}"
+    yield from (f"| {' | '.join(row)} |" for row in rows[:most])
+    if most is not None and len(rows) > most:
+        yield f"| {len(rows) - most:,} more |{' |' * (len(heads) - 1)}"

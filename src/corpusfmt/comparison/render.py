@@ -8,7 +8,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from corpusfmt.comparison.result import KINDS, ComparedRelease, Comparison, Counts, come, gone
 from corpusfmt.model import UsageError
 from corpusfmt.page import Column, document, table
-from corpusfmt.wording import json_text, leading, marked_up, markup, plain, plural, unknown
+from corpusfmt.wording import (
+    json_text,
+    leading,
+    markdown_table,
+    marked_up,
+    markup,
+    plain,
+    plural,
+    text_table,
+    unknown,
+)
 from corpusfmt.wording import markdown as code
 
 #: The maximum number of languages, sources or shards in text.
@@ -32,7 +42,9 @@ def text(comparison: Comparison) -> Iterator[str]:
         rows = _differing(groups)
         if rows:
             yield title
-            yield from _columns(rows[:_MOST_GROUPS])
+            kinds = _kinds(rows[:_MOST_GROUPS])
+            cells = [["", "old", "new", *(_TITLES[kind] for kind in kinds)], *_cells(rows[:_MOST_GROUPS], kinds, plain)]
+            yield from (f"  {line}" for line in text_table(cells))
             if len(rows) > _MOST_GROUPS:
                 yield f"  {len(rows) - _MOST_GROUPS:,} more"
             yield ""
@@ -61,13 +73,8 @@ def markdown(comparison: Comparison) -> Iterator[str]:
     for title, groups in _tables(comparison)[:2]:
         rows = _differing(groups)
         if rows:
-            yield f"| {title} | old | new | {' | '.join(_TITLES[kind] for kind in KINDS)} |"
-            yield f"|---|{'--:|' * (2 + len(KINDS))}"
-            for name, counts in rows[:_MOST_GROUPS]:
-                cells = [counts.old, counts.new, *(getattr(counts, each) for each in KINDS.values())]
-                yield f"| {code(name or 'none')} | {' | '.join(f'{cell:,}' for cell in cells)} |"
-            if len(rows) > _MOST_GROUPS:
-                yield f"| {len(rows) - _MOST_GROUPS:,} more |{' |' * (2 + len(KINDS))}"
+            heads = [title, "old", "new", *(_TITLES[kind] for kind in KINDS)]
+            yield from markdown_table(heads, _cells(rows, KINDS, code), _MOST_GROUPS)
             yield ""
     if comparison.differences:
         yield "| kind | document | old | new |"
@@ -148,20 +155,12 @@ def _kinds(rows: Sequence[tuple[str, Counts]]) -> list[str]:
     return [kind for kind, name in KINDS.items() if any(getattr(counts, name) for _, counts in rows)]
 
 
-def _columns(rows: Sequence[tuple[str, Counts]]) -> Iterator[str]:
-    kinds = _kinds(rows)
-    heads = ["", "old", "new", *(_TITLES[kind] for kind in kinds)]
-    lines = [heads]
-    for name, counts in rows:
-        numbers = [counts.old, counts.new, *(getattr(counts, KINDS[kind]) for kind in kinds)]
-        lines.append([plain(name or "none"), *(f"{number:,}" for number in numbers)])
-    widths = [max(len(line[column]) for line in lines) for column in range(len(heads))]
-    for line in lines:
-        name, *cells = (
-            cell.ljust(width) if not n else cell.rjust(width)
-            for n, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        yield f"  {'  '.join([name, *cells])}".rstrip()
+def _cells(
+    rows: Sequence[tuple[str, Counts]], kinds: Iterable[str], named: Callable[[str], str]
+) -> list[Sequence[str]]:
+    """Return rows as their names and numbers, those of some kinds of differences."""
+    columns = ["old", "new", *(KINDS[kind] for kind in kinds)]
+    return [[named(name or "none"), *(f"{getattr(counts, column):,}" for column in columns)] for name, counts in rows]
 
 
 def _side(release: ComparedRelease) -> str:

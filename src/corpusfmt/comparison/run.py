@@ -38,11 +38,11 @@ from corpusfmt.comparison.reading import (
     read_task,
 )
 from corpusfmt.comparison.result import ComparedRelease, Comparison, Counts, Difference, FieldChange
-from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, unread_files
+from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, together, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
-from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import results_of
 from corpusfmt.formats import CheckOptions, FieldNames, Format, Reader, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.paths import Entry
@@ -135,25 +135,8 @@ def compare(
         meter = Meter(limits, planned.read)
 
         def results(stage: str, function: Callable[[T], R], tasks: Sequence[T], sizes: Sequence[int]) -> Iterator[R]:
-            """Yield the result of each task, in order. Raises `Incomplete` if a worker died."""
-            with ShardProgress(None if progress is None else partial(progress, stage), sizes) as shown:
-                done = run_tasks(
-                    function,
-                    tasks,
-                    workers.take,
-                    window=workers.jobs * RESULTS_WAITING_A_WORKER,
-                    finished=shown.finished,
-                    close=workers.release,
-                    meter=meter,
-                    gauge=shown.gauge,
-                    shared=scratch,
-                )
-                yield from each_ended(
-                    done,
-                    [""] * len(tasks),
-                    limits,
-                    lambda _, reason: f"{stage}: {reason}; run the command again, with fewer --jobs",
-                )
+            show = None if progress is None else partial(progress, stage)
+            return results_of(stage, function, tasks, sizes, workers, meter, show, scratch)
 
         for name, side in (("old", before), ("new", after)):
             side.tasks = list(_read_tasks(side, on_bad_record, scratch / name))
@@ -214,16 +197,11 @@ def _read_tasks(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterato
     least = max(_BYTES_A_TASK, sum(shard.size for shard in side.shards) // _TASKS)
     most_labels = min(_LABELS // min(_TASKS, len(side.shards)), _LABELS_OF_TASK)
     most_shards = max(_SHARDS_A_TASK, len(side.shards) // _TASKS)
-    held: list[tuple[int, Shard]] = []
-    size = task = 0
-    for number, shard in enumerate(side.shards):
-        held.append((number, shard))
-        size += shard.size
-        if size >= least or len(held) >= most_shards or number == len(side.shards) - 1:
-            yield ReadTask(
-                side.format.name, options, tuple(held), task, most_labels, side_by_side, on_bad_record, folder
-            )
-            held, size, task = [], 0, task + 1
+    first = 0
+    for task, shards in enumerate(together(side.shards, least, most_shards)):
+        numbered = tuple(enumerate(shards, first))
+        first += len(shards)
+        yield ReadTask(side.format.name, options, numbered, task, most_labels, side_by_side, on_bad_record, folder)
 
 
 def _places(side: Side, numbers: dict[str, int]) -> Places:

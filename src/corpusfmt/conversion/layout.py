@@ -328,3 +328,17 @@ def corpus_at(
     if not plan.shards:
         raise UsageError(f"nothing to {to}: no {fmt.name} data found in {path}")
     return Corpus(entry, fmt, reader, plan, in_order(plan.shards), reading)
+
+
+def together(shards: Sequence[Shard], least_bytes: int, most: int) -> Iterator[Sequence[Shard]]:
+    """Yield shards in order, several small ones together: of `least_bytes`, or `most` of them."""
+    held: list[Shard] = []
+    size = 0
+    for shard in shards:
+        held.append(shard)
+        size += shard.size
+        if size >= least_bytes or len(held) >= most:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from datetime import UTC, datetime
 from functools import partial
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from corpusfmt.engine.executors import SerialExecutor, processes_of, stop
-from corpusfmt.engine.progress import Gauge, note_read
+from corpusfmt.engine.executors import SerialExecutor, Workers, processes_of, stop
+from corpusfmt.engine.progress import Gauge, Progress, ShardProgress, note_read
 from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, Meter, limited
 from corpusfmt.io.paths import noted_outputs, noting_outputs
 from corpusfmt.model import Incomplete
@@ -347,6 +347,37 @@ def each_ended(
         if isinstance(result, Died):
             raise Incomplete(died(path, result.reason))
         yield result
+
+
+def results_of(
+    stage: str,
+    function: Callable[[T], R],
+    tasks: Sequence[T],
+    sizes: Sequence[int],
+    workers: Workers,
+    meter: Meter,
+    progress: Callable[[Progress], None] | None,
+    scratch: Path,
+) -> Iterator[R]:
+    """Yield the results of tasks that read so many bytes each, in order. Raises like `each_ended`."""
+    with ShardProgress(progress, sizes) as shown:
+        results = run_tasks(
+            function,
+            tasks,
+            workers.take,
+            window=workers.jobs * RESULTS_WAITING_A_WORKER,
+            finished=shown.finished,
+            close=workers.release,
+            meter=meter,
+            gauge=shown.gauge,
+            shared=scratch,
+        )
+        yield from each_ended(
+            results,
+            [""] * len(tasks),
+            meter.limits,
+            lambda _, reason: f"{stage}: {reason}; run the command again, with fewer --jobs",
+        )
 
 
 def run_tasks(

@@ -191,14 +191,6 @@ class _Signed(Struct):
     resources: list[_Resource]
 
 
-class _Unknown(Exception):
-    """A statement of a type that is not understood; the message says which."""
-
-
-class _Unsafe(Exception):
-    """A statement names a path outside of the release; the message says which."""
-
-
 def digests_in(root: Entry) -> DigestOf:
     """Return a function for the digests of files in a folder. It raises `OSError`."""
 
@@ -223,45 +215,29 @@ def check_claims(
     """
     digest_of = digest_of or digests_in(root)
     claims = Claims()
-    for name in PREDICATES:
+    for name in (*PREDICATES, SIGNATURE):
         if name not in names:
             continue
-        found = _read(root, name, judge, STATEMENT_MALFORMED, _ATTEST, _statement)
-        if isinstance(found, Statement):
-            claims.statements[name] = found
-            wrong = _contradicted(name, found, manifest, judge, digest_of)
+        try:
+            entry = root.child(name)
+            if entry is None:
+                continue
+            data = content_of(entry, _MOST_BYTES)
+            if name == SIGNATURE:
+                claims.bundle = _bundle(data)
+                wrong = _uncovered(claims.bundle, claims, manifest, judge, digest_of)
+            else:
+                claims.statements[name] = statement = _statement(name, data)
+                wrong = _contradicted(name, statement, manifest, judge, digest_of)
             if wrong is not None:
                 claims.wrong[name] = wrong
-    found = _read(root, SIGNATURE, judge, SIGNATURE_MALFORMED, _SIGN, _bundle) if SIGNATURE in names else None
-    if isinstance(found, Bundle):
-        claims.bundle = found
-        wrong = _uncovered(found, claims, manifest, judge, digest_of)
-        if wrong is not None:
-            claims.wrong[SIGNATURE] = wrong
+        except OSError as error:
+            judge.report(*barred(error, Location(name)))
+        except Refused as refused:
+            malformed, hint = (SIGNATURE_MALFORMED, _SIGN) if name == SIGNATURE else (STATEMENT_MALFORMED, _ATTEST)
+            problem = Problem(refused.message, Location(name, pointer=refused.pointer), hint)
+            judge.report(refused.rule or malformed, problem)
     return claims
-
-
-def _read(
-    root: Entry,
-    name: str,
-    judge: Judge,
-    malformed: FindingType,
-    hint: str,
-    parsed: Callable[[str, bytes], Statement | Bundle],
-) -> Statement | Bundle | None:
-    at = Location(name)
-    try:
-        entry = root.child(name)
-        return None if entry is None else parsed(name, content_of(entry, _MOST_BYTES))
-    except OSError as error:
-        judge.report(*barred(error, at))
-    except Refused as refused:
-        judge.report(malformed, Problem(refused.message, Location(name, pointer=refused.pointer), hint))
-    except _Unknown as unknown:
-        judge.report(STATEMENT_UNKNOWN, Problem(str(unknown), at, hint))
-    except _Unsafe as leads_out:
-        judge.report(STATEMENT_PATH_UNSAFE, Problem(str(leads_out), at, hint))
-    return None
 
 
 def _object(data: bytes) -> Json:
@@ -291,13 +267,15 @@ def _pointing(place: str | None) -> Iterator[None]:
     try:
         yield
     except Refused as refused:
-        raise Refused(refused.message, None if place is None else place + (refused.pointer or "")) from refused
+        if refused.rule is None:
+            refused.pointer = None if place is None else place + (refused.pointer or "")
+        raise
 
 
 def _enveloped(value: Json) -> Envelope:
     found = converted(value, _Envelope)
     if found.payloadType != PAYLOAD:
-        raise _Unknown(f"payload of type `{found.payloadType}`, expected `{PAYLOAD}`")
+        raise Refused(f"payload of type `{found.payloadType}`, expected `{PAYLOAD}`", rule=STATEMENT_UNKNOWN)
     signatures = tuple(_decoded(each.sig, "sig") for each in found.signatures)
     return Envelope(found.payloadType, _decoded(found.payload, "payload"), signatures)
 
@@ -313,7 +291,7 @@ def _in_toto(value: Json, kind: str) -> _Statement:
     for name, expected in (("_type", STATEMENT), ("predicateType", kind)):
         said = value.get(name)
         if isinstance(said, str) and said != expected:
-            raise _Unknown(f"`{name}` is `{said}`, expected `{expected}`")
+            raise Refused(f"`{name}` is `{said}`, expected `{expected}`", rule=STATEMENT_UNKNOWN)
     return converted(value, _Statement)
 
 
@@ -326,7 +304,7 @@ def _named(pairs: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str]]
     for digest, said in pairs:
         name = said if said and said != _NO_NAME else digest
         if name != TREE and (fault := unsafe(name)):
-            raise _Unsafe(f"`{name}` {fault}")
+            raise Refused(f"`{name}` {fault}", rule=STATEMENT_PATH_UNSAFE)
         if name in seen:
             raise Refused(f"`{name}` occurs twice")
         if not is_sha256(digest):
@@ -335,19 +313,19 @@ def _named(pairs: Iterable[tuple[str, str | None]]) -> Iterator[tuple[str, str]]
         yield name, digest
 
 
-def _bundle(_name: str, data: bytes) -> Bundle:
+def _bundle(data: bytes) -> Bundle:
     found = converted(_object(data), _Bundle)
     if not found.mediaType.startswith(_BUNDLE):
-        raise _Unknown(f"`mediaType` is `{found.mediaType}`, expected `{_BUNDLE}.v0.3+json`")
+        raise Refused(f"`mediaType` is `{found.mediaType}`, expected `{_BUNDLE}.v0.3+json`", rule=STATEMENT_UNKNOWN)
     with _pointing("/dsseEnvelope"):
         envelope = _enveloped(found.dsseEnvelope)
     with _pointing(None):
         signed = converted(_in_toto(_object(envelope.payload), _SIGNED).predicate, _Signed)
     kinds = {signed.serialization.hash_type, *(each.algorithm for each in signed.resources)}
     if signed.serialization.method != "files" or kinds != {"sha256"}:
-        raise _Unknown(
-            f"`{signed.serialization.method}` by `{min(kinds - {'sha256'}, default='sha256')}`, expected `files` by `sha256`"
-        )
+        other = min(kinds - {"sha256"}, default="sha256")
+        message = f"`{signed.serialization.method}` by `{other}`, expected `files` by `sha256`"
+        raise Refused(message, rule=STATEMENT_UNKNOWN)
     digests = dict(_named((each.digest, each.name) for each in signed.resources))
     key = found.verificationMaterial.publicKey
     ignored = frozenset(str(PurePosixPath(each)) for each in signed.serialization.ignore_paths)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from corpusfmt.formats.general import report_barred
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry
-from corpusfmt.manifest.model import ListedFile, Manifest, by_bytes, is_unlisted
+from corpusfmt.manifest.model import Manifest, by_bytes, is_unlisted
 from corpusfmt.manifest.rules import (
     CONTENT_REPEATED,
     FILE_ADDED,
@@ -71,11 +71,6 @@ class Difference(Struct, frozen=True):
     added: list[str]
     renamed: dict[str, str]
 
-    @property
-    def to_fetch(self) -> list[str]:
-        """The files to download again."""
-        return by_bytes([*self.damaged, *self.missing])
-
 
 def compare(
     manifest: Manifest,
@@ -88,127 +83,93 @@ def compare(
     for path in by_bytes(found.barred):
         if not reported(path):
             report_barred(found.barred[path], judge)
-    return _Comparison(manifest, found, digests, judge, reported).difference()
+    listed, files = manifest.files, found.files
 
-
-class _Comparison:
-    def __init__(
-        self,
-        manifest: Manifest,
-        found: Listing,
-        digests: Mapping[str, FileFacts],
-        judge: Judge,
-        reported: Callable[[str], bool],
-    ) -> None:
-        self.listed = manifest.files
-        self.unusable = manifest.unusable
-        self.found, self.digests, self.judge, self.reported = found, digests, judge, reported
-        #: The first paths under which the contents of files that are not as listed are listed.
-        self.by_digest: dict[str, str] = {}
-
-    def difference(self) -> Difference:
-        unlisted, changed = [], []
-        for path, entry in self.found.files.items():
-            expected = self.listed.get(path)
-            if expected is None:
-                if self.found.is_whole and path not in self.unusable:
-                    unlisted.append(path)
-            elif self._is_changed(entry, expected):
-                changed.append(path)
-        gone = [path for path in self.listed if not self._is_there(path)]
-        wanted = {facts.sha256 for path in (*unlisted, *changed) if (facts := self.digests.get(path))}
-        for path, each in self.listed.items() if wanted else ():
-            if each.size and each.sha256 in wanted:
-                self.by_digest.setdefault(each.sha256, path)
-        renamed = self._renamed(unlisted, gone)
-        for new, old in sorted(renamed.items()):
-            message = f"the content of `{old}`, which is missing"
-            self.judge.report(FILE_RENAMED, Problem(message, Location(new), f"rename the file to `{old}`"))
-        found_again = set(renamed.values())
-        missing = [path for path in gone if path not in found_again]
-        self._report_missing(missing)
-        added = [path for path in unlisted if path not in renamed]
-        for path in added:
-            copied = self._owner(path)
-            message = f"a copy of `{copied}`, not in the manifest" if copied else "not in the manifest"
-            hint = "remove the file, or seal the release again"
-            self.judge.report(FILE_ADDED, Problem(message, Location(path), hint))
-        self._report_changed(changed)
-        return Difference(changed, missing, added, renamed)
-
-    def _is_there(self, path: str) -> bool:
-        return path in self.found.files or path in self.found.barred
-
-    def _renamed(self, unlisted: Sequence[str], gone: Sequence[str]) -> dict[str, str]:
-        """Return the missing file with the same content as an unlisted file, by the path of the latter."""
-        waiting: defaultdict[str, list[str]] = defaultdict(list)
-        for path in reversed(gone):
-            waiting[self.listed[path].sha256].append(path)
-        pairs = {}
-        for path in unlisted:
-            facts = self.digests.get(path)
-            if facts is not None and facts.size and waiting.get(facts.sha256):
-                pairs[path] = waiting[facts.sha256].pop()
-        return pairs
-
-    def _report_missing(self, missing: Sequence[str]) -> None:
-        if not missing:
-            return
-        left = {folder for path in self.listed if self._is_there(path) for folder in _folders(path)}
-        # The outermost folder that is missing as a whole: a path in a manifest may have any number of folders.
-        outermost = {path: next((each for each in _folders(path) if each not in left), "") for path in missing}
-        files, documents = Counter(outermost.values()), Counter[str]()
-        for path, folder in outermost.items():
-            documents[folder] += self.listed[path].documents or 0
-        seen: set[str] = set()
-        for path, gone in outermost.items():
-            if not gone or files[gone] == 1:
-                self.judge.report(FILE_MISSING, Problem("in the manifest, not in the release", Location(path), _AGAIN))
-            elif gone not in seen:
-                seen.add(gone)
-                what = f"{plural(files[gone], 'file')} and {plural(documents[gone], 'document')}"
-                problem = Problem(f"the folder is missing, with {what}", Location(gone), "fetch the folder again")
-                self.judge.report(FOLDER_MISSING, problem)
-
-    def _owner(self, path: str) -> str | None:
-        """Return the first path under which the content of a file is listed."""
-        facts = self.digests.get(path)
-        return self.by_digest.get(facts.sha256) if facts else None
-
-    def _is_changed(self, entry: Entry, expected: ListedFile) -> bool:
-        facts = self.digests.get(entry.path)
+    def is_changed(path: str) -> bool:
+        facts, expected = digests.get(path), listed[path]
         if facts is None:
-            return entry.size != expected.size
-        return facts.size != expected.size or facts.sha256 != expected.sha256
+            return files[path].size != expected.size
+        return (facts.size, facts.sha256) != (expected.size, expected.sha256)
 
-    def _report_changed(self, changed: Sequence[str]) -> None:
-        owners = {self.listed[path].sha256: path for path in changed}
-        swapped: set[str] = set()
-        for path in changed:
-            facts = self.digests.get(path)
-            other = owners.get(facts.sha256) if facts else None
-            theirs = self.digests.get(other) if other else None
-            if path in swapped:
-                continue
-            if other and theirs and theirs.sha256 == self.listed[path].sha256:
-                swapped.add(other)
-                problem = Problem(f"`{other}` and this file have each other's content", Location(path), _EXCHANGE)
-                self.judge.report(FILES_SWAPPED, problem)
-            elif not self.reported(path):
-                self._report_difference(path)
+    unlisted = [path for path in files if found.is_whole and path not in listed and path not in manifest.unusable]
+    changed = [path for path in files if path in listed and is_changed(path)]
+    gone = [path for path in listed if path not in files and path not in found.barred]
+    # The first path under which the content of a file that is not as listed is listed.
+    wanted = {digests[path].sha256 for path in (*unlisted, *changed) if path in digests}
+    by_digest: dict[str, str] = {}
+    for path, each in listed.items() if wanted else ():
+        if each.size and each.sha256 in wanted:
+            by_digest.setdefault(each.sha256, path)
+    copies = {path: by_digest.get(digests[path].sha256) for path in (*unlisted, *changed) if path in digests}
 
-    def _report_difference(self, path: str) -> None:
-        facts, expected, copied = self.digests.get(path), self.listed[path], self._owner(path)
-        size = self.found.files[path].size if facts is None else facts.size
-        kind = FILE_CHANGED
-        if copied:
+    renamed: dict[str, str] = {}
+    waiting: defaultdict[str, list[str]] = defaultdict(list)
+    for path in reversed(gone):
+        waiting[listed[path].sha256].append(path)
+    for path in unlisted:
+        facts = digests.get(path)
+        if facts is not None and facts.size and waiting.get(facts.sha256):
+            renamed[path] = old = waiting[facts.sha256].pop()
+            message = f"the content of `{old}`, which is missing"
+            judge.report(FILE_RENAMED, Problem(message, Location(path), f"rename the file to `{old}`"))
+    found_again = set(renamed.values())
+    missing = [path for path in gone if path not in found_again]
+    _report_missing(missing, manifest, found, judge)
+    added = [path for path in unlisted if path not in renamed]
+    for path in added:
+        message = (
+            f"a copy of `{copied}`, not in the manifest" if (copied := copies.get(path)) else "not in the manifest"
+        )
+        judge.report(FILE_ADDED, Problem(message, Location(path), "remove the file, or seal the release again"))
+
+    owners = {listed[path].sha256: path for path in changed}
+    swapped: set[str] = set()
+    for path in changed:
+        if path in swapped:
+            continue
+        facts, expected = digests.get(path), listed[path]
+        other = owners.get(facts.sha256) if facts else None
+        theirs = digests.get(other) if other else None
+        if other and theirs and theirs.sha256 == expected.sha256:
+            swapped.add(other)
+            message = f"`{other}` and this file have each other's content"
+            judge.report(FILES_SWAPPED, Problem(message, Location(path), _EXCHANGE))
+            continue
+        if reported(path):
+            continue
+        size, kind = files[path].size if facts is None else facts.size, FILE_CHANGED
+        if copied := copies.get(path):
             message = f"the content of `{copied}`"
         elif size != expected.size:
             kind = FILE_TRUNCATED if size < expected.size else FILE_CHANGED
             message = f"{plural(size, 'byte')}, expected {expected.size:,}"
         else:
-            message = f"SHA-256 is `{self.digests[path].sha256}`, expected `{expected.sha256}`"
-        self.judge.report(kind, Problem(message, Location(path), _AGAIN))
+            message = f"SHA-256 is `{digests[path].sha256}`, expected `{expected.sha256}`"
+        judge.report(kind, Problem(message, Location(path), _AGAIN))
+    return Difference(changed, missing, added, renamed)
+
+
+def _report_missing(missing: Sequence[str], manifest: Manifest, found: Listing, judge: Judge) -> None:
+    """Report missing files; of the outermost folder that is missing as a whole, only this."""
+    listed = manifest.files
+    left: set[str] = set()
+    if missing:
+        there = (path for path in listed if path in found.files or path in found.barred)
+        left = {folder for path in there for folder in _folders(path)}
+    # A path in a manifest may have any number of folders.
+    outermost = {path: next((each for each in _folders(path) if each not in left), "") for path in missing}
+    files, documents = Counter(outermost.values()), Counter[str]()
+    for path, folder in outermost.items():
+        documents[folder] += listed[path].documents or 0
+    seen: set[str] = set()
+    for path, folder in outermost.items():
+        if not folder or files[folder] == 1:
+            judge.report(FILE_MISSING, Problem("in the manifest, not in the release", Location(path), _AGAIN))
+        elif folder not in seen:
+            seen.add(folder)
+            what = f"{plural(files[folder], 'file')} and {plural(documents[folder], 'document')}"
+            problem = Problem(f"the folder is missing, with {what}", Location(folder), "fetch the folder again")
+            judge.report(FOLDER_MISSING, problem)
 
 
 def _folders(path: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ from corpusfmt.manifest.rules import (
     UNSAFE_PATH,
     WRONG_TOTAL,
 )
-from corpusfmt.model import Json, Location, Problem
+from corpusfmt.model import FindingType, Json, Location, Problem
 from corpusfmt.rules import Judge
 
 _Kind = TypeVar("_Kind")
@@ -32,11 +32,13 @@ _HINT = "fetch the manifest again, or write it with `corpusfmt seal`"
 
 
 class Refused(Exception):
-    """A manifest, statement or signature cannot be used at all."""
+    """A manifest, statement or signature cannot be used at all; `rule` says why if it is not malformed."""
 
-    def __init__(self, message: str, pointer: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, message: str, pointer: str | None = None, hint: str = "", rule: FindingType | None = None
+    ) -> None:
         super().__init__(message)
-        self.message, self.pointer, self.hint = message, pointer, hint
+        self.message, self.pointer, self.hint, self.rule = message, pointer, hint, rule
 
 
 def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | None:

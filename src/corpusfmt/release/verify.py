@@ -148,7 +148,7 @@ def _verify(
     report.coverage.bytes = sum(facts.size for path, facts in digests.items() if path not in by_store)
     report.results = {
         "tree": msgspec.to_builtins(manifest.head.tree),
-        "fetch": by_bytes({*difference.to_fetch, *(path for path in unread if path in manifest.files)}),
+        "fetch": by_bytes({*difference.damaged, *difference.missing, *(manifest.files.keys() & unread.keys())}),
         "remove": difference.added,
         "rename": difference.renamed,
     }

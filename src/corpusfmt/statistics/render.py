@@ -10,7 +10,7 @@ import msgspec
 from corpusfmt.model import Json, UsageError
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sizes import Attribute, Built, Size
-from corpusfmt.wording import json_text, leading, plain, plural, unknown
+from corpusfmt.wording import json_text, leading, markdown_table, plain, plural, text_table, unknown
 from corpusfmt.wording import markdown as code
 
 _MOST_ROWS = 50
@@ -27,12 +27,7 @@ Table = tuple[str, Sequence[str], list[Sequence[str]]]
 def text(found: Statistics) -> Iterator[str]:
     """Yield tables, then what was not counted."""
     for title, heads, rows in _tables(found, leading):
-        lines = [[title, *heads], *rows[:_MOST_ROWS]]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
-        for line in lines:
-            first, *cells = line
-            numbers = (cell.rjust(width) for cell, width in zip(cells, widths[1:], strict=True))
-            yield "  ".join([first.ljust(widths[0]), *numbers]).rstrip()
+        yield from text_table([[title, *heads], *rows[:_MOST_ROWS]])
         if len(rows) > _MOST_ROWS:
             yield f"{len(rows) - _MOST_ROWS:,} more"
         yield ""
@@ -57,11 +52,7 @@ def markdown(found: Statistics, most_rows: int | None = _MOST_ROWS) -> Iterator[
     yield f"{_summary(found)}."
     yield ""
     for title, heads, rows in _tables(found, code):
-        yield f"| {title} | {' | '.join(heads)} |"
-        yield f"|---|{'--:|' * len(heads)}"
-        yield from (f"| {' | '.join(row)} |" for row in rows[:most_rows])
-        if most_rows is not None and len(rows) > most_rows:
-            yield f"| {len(rows) - most_rows:,} more |{' |' * len(heads)}"
+        yield from markdown_table([title, *heads], rows, most_rows)
         yield ""
     for note in _notes(found):
         yield f"- {code(note)}"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
 
-from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, unread_files
+from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, together, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
-from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.run import results_of
 from corpusfmt.engine.sharing import WHOLE, Whole, Work
-from corpusfmt.formats import FieldNames, ReadOptions, Shard
+from corpusfmt.formats import FieldNames, ReadOptions
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
@@ -152,7 +152,8 @@ def statistics_of(
         about = (corpus.format.name, corpus.plan.version, wanted, used)
         work, meter = Work([task.shards for task in tasks], scratch, about), Meter(limits, planned.read)
         here = [tasks[position] for position in part.positions(work.sizes)]
-        results = _counted(here, workers, meter, progress, scratch)
+        sizes = [sum(shard.size for shard in task.shards) for task in here]
+        results = results_of("counting", count_shards, here, sizes, workers, meter, progress, scratch)
         counted = Counted(none)
         for _, each in part.results(work, results, meter):
             counted.merge(each)
@@ -203,42 +204,8 @@ def _tasks(corpus: Corpus, scratch: Path, count: frozenset[str]) -> Iterator[Cou
     """Yield the tasks: shards in order, several small ones together."""
     side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
     least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
-    held: list[Shard] = []
-    task = 0
-    for number, shard in enumerate(corpus.shards, 1):
-        held.append(shard)
-        if sum(each.size for each in held) >= least or len(held) >= _TASKS or number == len(corpus.shards):
-            yield CountTask(corpus.format.name, corpus.options, tuple(held), task, count, scratch, side_by_side)
-            held, task = [], task + 1
-
-
-def _counted(
-    tasks: Sequence[CountTask],
-    workers: Workers,
-    meter: Meter,
-    progress: Callable[[Progress], None] | None,
-    scratch: Path,
-) -> Iterator[Counted]:
-    """Yield the counts of each task, in order. Raises `Incomplete` if a worker died."""
-    sizes = [sum(shard.size for shard in task.shards) for task in tasks]
-    with ShardProgress(progress, sizes) as shown:
-        results = run_tasks(
-            count_shards,
-            tasks,
-            workers.take,
-            window=workers.jobs * RESULTS_WAITING_A_WORKER,
-            finished=shown.finished,
-            close=workers.release,
-            meter=meter,
-            gauge=shown.gauge,
-            shared=scratch,
-        )
-        yield from each_ended(
-            results,
-            [task.shards[0].name for task in tasks],
-            meter.limits,
-            lambda _, reason: f"counting: {reason}; run the command again, with fewer --jobs",
-        )
+    for task, shards in enumerate(together(corpus.shards, least, _TASKS)):
+        yield CountTask(corpus.format.name, corpus.options, tuple(shards), task, count, scratch, side_by_side)
 
 
 def _statistics(corpus: Corpus, path: str, counted: Counted, count: Container[str]) -> Statistics:
