@@ -118,7 +118,8 @@ def parts(backend: BackendChoice, *files: str) -> dict[str, float]:
 
     def batches() -> Iterator[Batch]:
         for path in files:
-            yield from wet_batches(entry_of(str(path)).open, path)
+            with entry_of(str(path)).open() as file:
+                yield from wet_batches(file, path)
 
     clock = Clock()
     clock.timed("inflate", deque)(batches(), maxlen=0)

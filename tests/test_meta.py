@@ -217,7 +217,6 @@ def test_every_command_printed_in_the_documentation_exists() -> None:
         "validate",
         "convert",
         "compare",
-        "plan",
         "describe",
         "fix",
         "build",

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
         Verdict,
     )
     from corpusfmt.pipeline.choices import Selection
-    from corpusfmt.pipeline.plan import Plan, plan
     from corpusfmt.pipeline.run import build
     from corpusfmt.reading import Detected, Documents, detect, read
     from corpusfmt.recordsets import Records, records
@@ -71,7 +70,6 @@ __all__ = [
     "Limits",
     "Location",
     "Override",
-    "Plan",
     "Problem",
     "Progress",
     "Record",
@@ -90,7 +88,6 @@ __all__ = [
     "describe",
     "detect",
     "fix",
-    "plan",
     "read",
     "records",
     "render",
@@ -119,10 +116,8 @@ _HOMES = {
     "Datasheet": "corpusfmt.datasheets.content",
     "Detected": "corpusfmt.reading",
     "Documents": "corpusfmt.reading",
-    "Plan": "corpusfmt.pipeline.plan",
     "datasheet": "corpusfmt.datasheets.content",
     "detect": "corpusfmt.reading",
-    "plan": "corpusfmt.pipeline.plan",
     "describe": "corpusfmt.description",
     "fix": "corpusfmt.engine.fix",
     "read": "corpusfmt.reading",

@@ -25,7 +25,7 @@ def ten(odd: bytes) -> bytes:
 
 
 def texts(data: bytes) -> list[bytes]:
-    return [record.text for batch in wet_batches(lambda: BytesIO(data), "a.warc.wet") for record in batch.records()]
+    return [record.text for batch in wet_batches(BytesIO(data), "a.warc.wet") for record in batch.records()]
 
 
 def with_length(value: str, body: bytes = b"one and two\n") -> bytes:

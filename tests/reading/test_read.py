@@ -138,10 +138,7 @@ def test_what_is_read_is_displayed_and_a_data_frame(tmp_path: Path, monkeypatch:
     ("call", "said"),
     [
         (corpusfmt.detect, "name one with `format` ("),
-        (lambda _: corpusfmt.plan(3), "add `mean_size` SIZE"),
-        (lambda _: corpusfmt.plan(["-"]), "`inputs` N with `mean_size` SIZE"),
         (corpusfmt.verify, "with `manifest`, or write it with `corpusfmt seal`"),
-        (lambda path: corpusfmt.plan(3, mean_size=9, rates=str(path / "r.json")), "`corpusfmt plan --save-rates`"),
     ],
 )
 def test_messages_name_arguments(call: Callable[[Path], object], said: str, tmp_path: Path) -> None:

@@ -256,7 +256,6 @@ def test_a_store_that_is_down(store: Store, local: Path, tmp_path: Path) -> None
         ("build", place, "-o", "out"),
         ("build", place, "-o", "out", "--recipe", f"{place}/recipe.toml"),
         ("build", corpus, "-o", "out", "--log", f"{place}/log.jsonl"),
-        ("plan", place),
         ("detect", place),
         ("rule", "-o", f"{place}/rules"),
         ("report", "render", f"{place}/report.json"),

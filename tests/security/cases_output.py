@@ -643,7 +643,6 @@ _RELATIVE = {
     "compare": ("compare", "v", "d", "--output-format", "json"),
     "show": ("show", "v"),
     "detect": ("detect", "v"),
-    "plan": ("plan", "a.warc.wet.gz"),
     "fix": ("fix", "--diff", "d"),
     "records": ("records", "croissant.json", "--record-set", "r"),
     "settings": ("validate", "v", "--config", "none.toml"),

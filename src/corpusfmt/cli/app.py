@@ -27,7 +27,6 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "stats": ("stats", PrintingCommand),
     "datasheet": ("datasheet", Command),
     "build": ("build", Command),
-    "plan": ("plan", PrintingCommand),
     "seal": ("seal", Command),
     "verify": ("verify", PrintingCommand),
     "rule": ("catalogue:rule", PrintingCommand),

@@ -24,7 +24,7 @@ GROUPS = {
     "Check": ("validate", "fix", "compare", "rule"),
     "Convert": ("convert", "formats", "detect"),
     "Describe": ("describe", "records", "stats", "datasheet", "show"),
-    "Build": ("build", "plan", "recipe"),
+    "Build": ("build", "recipe"),
     "Release": ("seal", "verify", "report"),
     "Tools": ("lsp", "mcp", "doctor"),
 }
@@ -41,7 +41,6 @@ EXAMPLES = {
     "datasheet": "corpus -o datasheet.html",
     "show": "corpus --random -n 3",
     "build": "wet -o corpus",
-    "plan": "--inputs 90000 --mean-size 150MB",
     "recipe": "oscar-1.1",
     "seal": "corpus --attest",
     "verify": "corpus",

@@ -42,13 +42,9 @@ _SMALLEST_GROUP = 64
 _LINES_A_SECTION = 1_000_000
 # Most lines of all languages whose keys are in memory.
 _LINES_HELD = 2_000_000
-#: Memory of a line while its bucket is sorted.
-BYTES_OF_A_SORTED_LINE = 64
-# Most lines of a bucket.
+# Most lines of a bucket: sorting takes about 64 bytes per line.
 _LINES_A_BUCKET = 2_000_000
 _FIRST_WORDS = 1 << 64
-#: Bytes of a repeated line in `DedupTask.drops`: its number.
-DROP_BYTES = 8
 
 
 class Hash(NamedTuple):
@@ -129,12 +125,6 @@ def groups(containers: int) -> list[int]:
     """
     size = max(_SMALLEST_GROUP, math.isqrt(containers))
     return [min(size, containers - first) for first in range(0, containers, size)]
-
-
-def share_joined(containers: int, jobs: int) -> float:
-    """Return the share of containers that so many workers join at a time; each is removed when it has been joined."""
-    number = len(groups(containers))
-    return min(1.0, jobs / number) if number > 1 else 0.0
 
 
 def compact(task: CompactTask) -> Compacted:
@@ -247,7 +237,7 @@ def dedup(task: DedupTask) -> Deduplicated:
         for bucket, keys in zip(task.buckets, found, strict=True):
             for number, positions in hot.repetitions(keys, HASHES[task.hash].words):
                 drops.add(drops_key(bucket.label, number), positions)
-                dropped += len(positions) // DROP_BYTES
+                dropped += len(positions) // _WORD_BYTES
         drops.finish()
     return Deduplicated(dropped)
 

@@ -8,10 +8,8 @@ reads nothing from it, and the other files are used.
 from __future__ import annotations
 
 import hashlib
-import io
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,9 +21,8 @@ from corpusfmt.formats.parts import TEXT, Item, Writer
 from corpusfmt.io.compress import CompressionName, FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish_bytes
-from corpusfmt.io.streams import ChunkFile
 from corpusfmt.model import Document
-from corpusfmt.pipeline.process.wet import MOST_RECORD_BYTES, WetRecord
+from corpusfmt.pipeline.process.wet import MOST_RECORD_BYTES, Stream, WetRecord
 
 
 class PlainWriter:
@@ -86,7 +83,6 @@ class _Unreadable(Exception):
     """A record at which goclassy stops reading the file."""
 
 
-@dataclass(slots=True)
 class GoclassyReader:
     """Reads records of every type, up to the end or to the first unreadable one.
 
@@ -94,19 +90,16 @@ class GoclassyReader:
     records that have no line feed: they are not read either.
     """
 
-    chunks: Iterable[bytes]
-    cut: str | None = None
-    unended: int = 0
-    _file: io.BufferedReader = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._file = io.BufferedReader(ChunkFile(self.chunks))
+    def __init__(self, chunks: Iterable[bytes]) -> None:
+        self.cut: str | None = None
+        self.unended = 0
+        self._stream = Stream(chunks)
 
     def records(self) -> Iterator[WetRecord]:
         """Yield the records without headers, which goclassy drops."""
         number = 0
         try:
-            while version := self._file.readline(_MOST_LINE_BYTES):
+            while version := self._stream.line(_MOST_LINE_BYTES):
                 number += 1
                 text, _, rest = self._body(version).rpartition(b"\n")
                 self.unended += bool(rest)
@@ -121,7 +114,7 @@ class GoclassyReader:
         if version != _VERSION_LINE:
             raise _Unreadable("does not start with the line WARC/1.0, ended by CR LF")
         length = -1
-        while (line := self._file.readline(_MOST_LINE_BYTES)) != b"\r\n":
+        while (line := self._stream.line(_MOST_LINE_BYTES)) != b"\r\n":
             if not line.endswith(b"\n"):
                 raise _Unreadable("has a header that does not end")
             if line.lower().startswith(_LENGTH_NAME):
@@ -131,11 +124,11 @@ class GoclassyReader:
                 length = int(value)
         if not 0 <= length <= MOST_RECORD_BYTES:
             raise _Unreadable(f"does not have a Content-Length from 0 to {MOST_RECORD_BYTES:,}")
-        body = self._file.read(length)
+        body = self._stream.read(length)
         if len(body) < length:
             raise _Unreadable(f"has {len(body):,} bytes, expected {length:,} (Content-Length)")
         return body
 
     def _skip_line(self) -> None:
-        while (piece := self._file.readline(_MOST_LINE_BYTES)) and not piece.endswith(b"\n"):
+        while (piece := self._stream.line(_MOST_LINE_BYTES)) and not piece.endswith(b"\n"):
             pass

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
 from pathlib import Path
-from typing import Literal, Self, TypeVar
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +17,6 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.containers import is_container
 from corpusfmt.io.publish import all_unchanged
 from corpusfmt.pipeline.dedup import (
-    Bucket,
     Compacted,
     CompactTask,
     Deduplicated,
@@ -37,64 +36,10 @@ from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.pipeline.seal import unseal
 
 T = TypeVar("T")
-StageName = Literal["process", "compact", "dedup", "divide", "package"]
 # Smaller tasks would cost more to schedule than to run.
 _LINES_A_TASK = 100_000
 # About those of the parts that one task writes. To find the parts of a language with fewer lines would cost more than it saves.
 _LINES_A_SHARE = 500_000
-
-
-class Division(Struct, frozen=True):
-    """How a build is divided into tasks: groups of inputs that are joined, ranges of hashes, and languages, with their lines.
-
-    It depends only on the recipe, the number of inputs, and the number of lines of each language. Few inputs are not
-    joined, and without deduplication there are no ranges.
-    """
-
-    inputs: int
-    groups: Sequence[int]
-    ranges: Sequence[tuple[tuple[Bucket, ...], int]] | None
-    languages: Sequence[tuple[tuple[str, ...], int]]
-    #: Lines of languages whose parts several tasks write.
-    large: Mapping[str, int]
-    variants: Sequence[Variant]
-
-    @classmethod
-    def of(cls, recipe: Recipe, inputs: int, lines: Mapping[str, int]) -> Self:
-        """Return the division of a build."""
-        joined = groups(inputs)
-        output = recipe.output
-        divisible = output.part_bytes is not None and output.shuffle_seed is None
-        large = {label: count for label, count in sorted(lines.items()) if divisible and count > _LINES_A_SHARE}
-        of_hashes = [(bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label])]
-        return cls(
-            inputs,
-            joined if len(joined) > 1 else [],
-            _batches(of_hashes) if recipe.deduplication.lines else None,
-            _batches((label, count) for label, count in sorted(lines.items()) if label not in large),
-            large,
-            variants(recipe),
-        )
-
-    @property
-    def weights(self) -> dict[StageName, list[int]]:
-        """The expected durations of the tasks of each stage, in any unit, in the order of the stages."""
-        return {
-            "process": [1] * self.inputs,
-            **({"compact": list(self.groups)} if self.groups else {}),
-            **({"dedup": [size for _, size in self.ranges]} if self.ranges is not None else {}),
-            **({"divide": self._containers_of_large * len(self.variants)} if self.large else {}),
-            "package": [*(size for _, size in self.languages), *self._shares] * len(self.variants),
-        }
-
-    @property
-    def _containers_of_large(self) -> list[int]:
-        containers = len(self.groups) or self.inputs
-        return [count // containers for count in self.large.values() for _ in range(containers)]
-
-    @property
-    def _shares(self) -> list[int]:
-        return [_LINES_A_SHARE for count in self.large.values() for _ in range(-(-count // _LINES_A_SHARE))]
 
 
 class Run(Struct, frozen=True):
@@ -108,13 +53,16 @@ class Run(Struct, frozen=True):
 
 def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
     """Return the packaged files of each language."""
-    basis = _basis(run, usable.containers)
-    division = Division.of(run.recipe, usable.number, usable.lines)
-    containers = _compact(run, usable, division)
-    drops = _dedup(run, division, containers, basis)
-    # From here on published files are replaced.
-    unseal(run.workplace)
     workplace, output, steps = run.workplace, run.recipe.output, run.recipe.step
+    basis = _basis(run, usable.containers)
+    containers = _compact(run, usable)
+    drops = _dedup(run, usable.lines, containers, basis)
+    # From here on published files are replaced.
+    unseal(workplace)
+    # Several tasks write the parts of a large language.
+    divisible = output.part_bytes is not None and output.shuffle_seed is None
+    large = {label: lines for label, lines in sorted(usable.lines.items()) if divisible and lines > _LINES_A_SHARE}
+    small = _batches((label, lines) for label, lines in sorted(usable.lines.items()) if label not in large)
 
     def fingerprint(variant: Variant, *own: Span) -> str:
         return digest(basis, output, output.compressor, variant.name, variant.root, *own)
@@ -126,7 +74,7 @@ def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
 
     # Where the parts of large languages begin: what each task writes of them, None for all.
     dividing: dict[tuple[Variant, str], list[StageTask[DivideTask]]] = {}
-    for variant, label in product(division.variants, division.large):
+    for variant, label in product(variants(run.recipe), large):
         dropped, own = drops_of(variant, (label,)), dividing.setdefault((variant, label), [])
         for number, container in enumerate(containers):
             name = f"{label}-{variant.name}-{number}"
@@ -141,7 +89,7 @@ def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
             divide,
             [task for own in dividing.values() for task in own],
             Divided,
-            [division.large[label] // len(containers) for _, label in dividing for _ in containers],
+            [large[label] // len(containers) for _, label in dividing for _ in containers],
             reusable=lambda task, _: is_container(task.sizes),
         )
         for key, own in dividing.items():
@@ -149,10 +97,10 @@ def packaged(run: Run, usable: Usable) -> dict[str, Packaged]:
 
     tasks: list[StageTask[PackageTask]] = []
     weights: list[int] = []
-    for variant in division.variants:
+    for variant in variants(run.recipe):
         work: list[tuple[tuple[str, ...], Span | None, int]] = []
-        work += ((labels, None, lines) for labels, lines in division.languages)
-        for label, lines in division.large.items():
+        work += ((labels, None, lines) for labels, lines in small)
+        for label, lines in large.items():
             parts = divided[variant, label]
             work += (((label,), span, lines // len(parts)) for span in parts)
         for labels, span, weight in work:
@@ -194,17 +142,18 @@ def _basis(run: Run, containers: Iterable[tuple[str, str]]) -> str:
     return digest(run.fingerprint, whole.hexdigest())
 
 
-def _compact(run: Run, usable: Usable, division: Division) -> tuple[Path, ...]:
+def _compact(run: Run, usable: Usable) -> tuple[Path, ...]:
     """Return the containers for the later stages: the inputs' own if there are few, else joined ones."""
-    if not division.groups:
+    sizes = groups(usable.number)
+    if len(sizes) <= 1:
         return tuple(run.workplace.state / "process" / name for name, _ in usable.containers)
-    tasks = list(_joining(run, usable, division.groups))
+    tasks = list(_joining(run, usable, sizes))
     run.stages.of_own_files.run(
         "compact",
         compact,
         tasks,
         Compacted,
-        division.weights["compact"],
+        sizes,
         reusable=lambda task, _: is_container(task.compacted),
         # An input that was left out may be added later, and then others are joined.
         done=remove_joined if usable.is_whole else lambda _: None,
@@ -223,27 +172,29 @@ def _joining(run: Run, usable: Usable, sizes: Sequence[int]) -> Iterator[StageTa
 
 def lost_containers(run: Run, usable: Usable) -> Iterator[str]:
     """Yield the names of containers that are neither there nor in a joined one of an earlier run."""
-    sizes = Division.of(run.recipe, usable.number, {}).groups or [usable.number]
-    for task in _joining(run, usable, sizes):
+    for task in _joining(run, usable, groups(usable.number)):
         gone = [name for name in task.argument.names if not (task.argument.folder / name).exists()]
         if gone and not (run.stages.has_ended("compact", task) and is_container(task.argument.compacted)):
             yield from gone
 
 
-def _dedup(run: Run, division: Division, containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
+def _dedup(run: Run, lines: Mapping[str, int], containers: tuple[Path, ...], basis: str) -> dict[str, list[Path]]:
     """Return the files with the numbers of the lines to drop, by language."""
-    tasks = []
     drops: dict[str, list[Path]] = {}
-    if division.ranges is None:
+    if not run.recipe.deduplication.lines:
         return drops
-    for batch, _ in division.ranges:
+    tasks, weights = [], []
+    for batch, size in _batches(
+        (bucket, bucket.lines) for label in sorted(lines) for bucket in buckets(label, lines[label])
+    ):
         name = f"{batch[0].label}-{batch[0].number}"
-        path = run.workplace.state / "dedup" / f"{name}.box"
-        argument = DedupTask(batch, containers, path, run.recipe.deduplication.hash)
+        argument = DedupTask(
+            batch, containers, run.workplace.state / "dedup" / f"{name}.box", run.recipe.deduplication.hash
+        )
         tasks.append(StageTask(name, argument, basis))
+        weights.append(size)
         for bucket in batch:
             drops.setdefault(bucket.label, []).append(argument.drops)
-    weights = division.weights["dedup"]
     run.stages.of_own_files.run(
         "dedup", dedup, tasks, Deduplicated, weights, reusable=lambda task, _: is_container(task.drops)
     )

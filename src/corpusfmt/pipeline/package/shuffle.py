@@ -41,14 +41,6 @@ def shuffled(lines: Iterable[bytes], seed: int, folder: Path, memory: int = _MEM
     return _ordered(rows, 0, folder, memory)
 
 
-def bytes_on_disk(text_bytes: int, lines: int) -> int:
-    """Return the most disk space that shuffling takes, given the bytes of text with line ends and the number of lines.
-
-    One of the 256 files may exist twice for a while, if it is too large to be sorted all at once.
-    """
-    return text_bytes + lines * (_HEAD.size - 1)
-
-
 def _ordered(rows: Iterator[_Row], depth: int, folder: Path, memory: int) -> Iterator[bytes]:
     """Yield the lines of rows whose keys share the first `depth` bytes, sorted by key."""
     held = []

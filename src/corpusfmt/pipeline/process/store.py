@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Self
@@ -156,26 +156,22 @@ def process(task: ProcessTask) -> Processed:
 
     With the reader of goclassy, the records before the first broken one are stored.
     """
+    forgiven: list[StreamFault] = []
+    name = task.entry.url
     try:
-        with ExitStack() as opened, publish(task.container, sync="data") as file:
-            readers: list[DigestReader] = []
-            forgiven: list[StreamFault] = []
-
-            def open_source() -> DigestReader:
-                with _reading():
-                    readers.append(DigestReader(_Source(opened.enter_context(task.entry.open()))))
-                return readers[-1]
-
+        with _opened(task.entry) as file, publish(task.container, sync="data") as stored:
+            source = DigestReader(file)
+            container = ContainerWriter(stored)
             if task.recipe.records.reader == "goclassy":
-                reader = GoclassyReader(wet_chunks(open_source(), task.entry.url, forgiven))
-                processed = _store(batches(reader.records()), task, ContainerWriter(file))
+                reader = GoclassyReader(wet_chunks(source, name, forgiven))
+                processed = _store(batches(reader.records()), task, container)
                 processed.cut = reader.cut
                 if reader.unended:
                     processed.dropped["without a line end"] = reader.unended
             else:
-                processed = _store(wet_batches(open_source, task.entry.url, forgiven), task, ContainerWriter(file))
-            readers[-1].drain()
-            processed.sha256 = readers[-1].sha256
+                processed = _store(wet_batches(source, name, forgiven), task, container)
+            source.drain()
+            processed.sha256 = source.sha256
             if forgiven:
                 processed.padding = Fault.of(forgiven[0])
             return processed
@@ -191,13 +187,8 @@ def checked(entry: Entry) -> Processed:
     digests = Digests()
     documents = 0
     try:
-        with ExitStack() as opened:
-
-            def open_source() -> _Source:
-                with _reading():
-                    return _Source(opened.enter_context(entry.open()))
-
-            for batch in digests.pages(wet_batches(open_source, entry.url, forgiven), Counter()):
+        with _opened(entry) as file:
+            for batch in digests.pages(wet_batches(file, entry.url, forgiven), Counter()):
                 documents += len(batch.headers)
     except StreamFault as fault:
         return Processed(fault=Fault.of(fault))
@@ -206,6 +197,14 @@ def checked(entry: Entry) -> Processed:
     read = {"": Size(documents)}  # of no language
     padding = Fault.of(forgiven[0]) if forgiven else None
     return Processed(original=read, padding=padding, false_digests=(digests.false, digests.first))
+
+
+@contextmanager
+def _opened(entry: Entry) -> Iterator[_Source]:
+    with _reading():
+        file = entry.open()
+    with file:
+        yield _Source(file)
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Internal: Read WET files, Common Crawl's WARC files of extracted text.
 
-Canonical records (WARC/1.0, CRLF header lines, exact Content-Length) are read in one go. From the first other record on,
-warcio parses the headers, record by record. Records are always framed here: warcio's iterator skips the excess of a
-record that is longer than its Content-Length, and reads header lines of any length into memory.
+Canonical records (WARC/1.0, CRLF header lines, exact Content-Length) are read many at a time by the kernel. Every other record
+is framed here, and warcio parses its header: warcio's iterator skips the excess of a record that is longer than its
+Content-Length, and reads header lines of any length into memory.
 """
 
 from __future__ import annotations
@@ -13,22 +13,19 @@ import io
 import re
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
 
-from corpusfmt.io.streams import ZSTD_MAGIC, ChunkFile, Chunks, Reader, StreamFault, codec_of_content, codec_of_name
+from corpusfmt.io.streams import ZSTD_MAGIC, Chunks, Reader, StreamFault, codec_of_content, codec_of_name
 from corpusfmt.pipeline.hot import Ints, wet_records
 from corpusfmt.pipeline.rules import WetDefect
 
-_VERSION_LINE = b"WARC/1.0\r\n"
-_END_OF_HEADER = b"\r\n\r\n"
-_END_OF_RECORD = b"\r\n\r\n"
-_MOST_HEADER_BYTES = 64 * 1024
-_MOST_ODD_HEADER_BYTES = 1024 * 1024
+_MOST_HEADER_BYTES = 1024 * 1024
+_LINE_BYTES = 64 * 1024
 _MOST_DIGITS = 18
 #: A larger record is not a page: Common Crawl truncates pages at 1 MiB.
 MOST_RECORD_BYTES = 32 * 1024 * 1024
@@ -124,28 +121,39 @@ def _is_false(record: WetRecord) -> bool:
     return False
 
 
-class _NotCanonical(Exception):
-    pass
-
-
-def wet_batches(
-    open_source: Callable[[], Reader], name: str, forgiven: list[StreamFault] | None = None
-) -> Iterator[Batch]:
-    """Yield the conversion records of a WET file, which may be opened twice; `name` shows its compression.
+def wet_batches(source: Reader, name: str, forgiven: list[StreamFault] | None = None) -> Iterator[Batch]:
+    """Yield the conversion records of a WET file; `name` shows its compression.
 
     `forgiven` is as for `wet_chunks`. Raises `WetDefect` if the file is not WET, `StreamFault` for a compressed stream
     that cannot be read to its end.
     """
-    seen = 0
-    try:
-        for records, batch in _canonical(_Stream(wet_chunks(open_source(), name, forgiven))):
-            seen += records
-            yield batch
-    except _NotCanonical:
-        yield from batches(_by_warcio(wet_chunks(open_source(), name, forgiven), skip=seen))
-    else:
-        if not seen:
-            raise WetDefect("not-warc", "the file is empty")
+    stream = Stream(wet_chunks(source, name, forgiven))
+    stream.fill(_BATCH_BYTES)
+    start = stream.data[:16]
+    if not start.startswith(b"WARC/"):
+        raise WetDefect("not-warc", f"the file starts with {start!r}" if start else "the file is empty")
+    if not start.partition(b"\n")[0].endswith(b"\r"):
+        raise WetDefect("framing", "header lines end with LF, expected CRLF")
+    number = 0
+    # Records that the kernel leaves.
+    odd: list[WetRecord] = []
+    odd_bytes = 0
+    while stream.fill(_BATCH_BYTES):
+        headers, text, ends, records, stream.at = wet_records(stream.data, stream.at)
+        number += records
+        if not records:
+            number += 1
+            for record in _conversion(*_record(stream, number)):
+                odd.append(record)
+                odd_bytes += len(record.text)
+        if odd and (records or odd_bytes >= _BATCH_BYTES):
+            yield Batch.of(odd)
+            odd, odd_bytes = [], 0
+        if records:
+            yield Batch(headers, text, memoryview(ends).cast("q"))
+        _skip_blank_lines(stream, number, some=bool(records))
+    if odd:
+        yield Batch.of(odd)
 
 
 def wet_chunks(source: Reader, name: str, forgiven: list[StreamFault] | None = None) -> Iterator[bytes]:
@@ -175,98 +183,46 @@ class _Prefixed(Struct):
         return head + self.source.read(size)
 
 
-class _Stream:
-    """Takes lines and byte counts off a stream of chunks."""
+class Stream:
+    """Takes lines and bytes off chunks; `data` from `at` on is what has been read and not taken."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
-        self._buffer = b""
-        self._start = 0
+        self.data = b""
+        self.at = 0
 
-    def _fill(self, least: int = 1) -> bool:
-        """Read at least `least` more bytes, up to the end of the stream. Return whether there were any."""
-        pieces = [self._buffer[self._start :]]
-        while least > 0 and (chunk := next(self._chunks, b"")):
-            pieces.append(chunk)
-            least -= len(chunk)
-        self._buffer = b"".join(pieces)
-        self._start = 0
-        return len(pieces) > 1
-
-    def whole_records(self) -> tuple[int, Batch]:
-        """Take the complete canonical records of the buffer, with their number. None are taken if the next is not one."""
-        missing = _BATCH_BYTES - (len(self._buffer) - self._start)
+    def fill(self, size: int) -> bool:
+        """Have at least this many bytes to take, or all up to the end. Return whether there are any."""
+        missing = size - (len(self.data) - self.at)
         if missing > 0:
-            self._fill(missing)
-        headers, text, ends, records, self._start = wet_records(self._buffer, self._start)
-        return records, Batch(headers, text, memoryview(ends).cast("q"))
+            pieces = [self.data[self.at :]]
+            while missing > 0 and (chunk := next(self._chunks, b"")):
+                pieces.append(chunk)
+                missing -= len(chunk)
+            self.data, self.at = b"".join(pieces), 0
+        return self.at < len(self.data)
 
-    def until(self, mark: bytes, limit: int) -> bytes | None:
-        """Take up to and including a mark; None at the end of the stream. Raises if it is not within the limit."""
-        while (end := self._buffer.find(mark, self._start)) < 0:
-            if len(self._buffer) - self._start > limit:
-                raise _NotCanonical
-            if not self._fill():
-                if self._start < len(self._buffer):
-                    raise _NotCanonical
-                return None
-        return self._take(end + len(mark) - self._start)
-
-    def exactly(self, length: int) -> bytes:
-        """Take this many bytes. Raises if the stream ends before."""
-        pieces = [self._take(min(length, len(self._buffer) - self._start))]
-        missing = length - len(pieces[0])
-        while missing:
-            if not self._fill():
-                raise _NotCanonical
-            pieces.append(self._take(min(missing, len(self._buffer))))
-            missing -= len(pieces[-1])
-        return b"".join(pieces)
-
-    def _take(self, length: int) -> bytes:
-        taken = self._buffer[self._start : self._start + length]
-        self._start += length
+    def read(self, size: int) -> bytes:
+        """Take this many bytes, or all up to the end."""
+        self.fill(size)
+        taken = self.data[self.at : self.at + size]
+        self.at += len(taken)
         return taken
 
-
-def _canonical(stream: _Stream) -> Iterator[tuple[int, Batch]]:
-    """Yield the number of records taken and the pages among them."""
-    while True:
-        while (taken := stream.whole_records())[0]:
-            yield taken
-        header = stream.until(_END_OF_HEADER, _MOST_HEADER_BYTES)
-        if header is None:
-            return
-        headers = _header_fields(header)
-        length = _length_in(headers.get("content-length", ""))
-        if length is None or length > MOST_RECORD_BYTES:
-            raise _NotCanonical
-        text = stream.exactly(length)
-        if stream.exactly(len(_END_OF_RECORD)) != _END_OF_RECORD:
-            raise _NotCanonical
-        yield 1, Batch.of(_conversion(headers, text))
+    def line(self, most: int) -> bytes:
+        """Take a line with its LF, but at most this many bytes; nothing at the end."""
+        size = _LINE_BYTES
+        while True:
+            self.fill(min(size, most))
+            end = self.data.find(b"\n", self.at, self.at + most) + 1
+            if end or size >= most or len(self.data) - self.at < size:
+                return self.read((end or self.at + most) - self.at)
+            size *= 2
 
 
 def _length_in(value: str) -> int | None:
     """Return a Content-Length, or None: Python is slow with thousands of digits, or refuses them."""
     return int(value) if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS else None
-
-
-def _header_fields(header: bytes) -> dict[str, str]:
-    if not header.startswith(_VERSION_LINE):
-        raise _NotCanonical
-    try:
-        lines = header[len(_VERSION_LINE) : -len(_END_OF_HEADER)].decode("utf-8").split("\r\n")
-    except UnicodeDecodeError:
-        raise _NotCanonical from None
-    headers: dict[str, str] = {}
-    for line in lines:
-        name, colon, value = line.partition(":")
-        name = name.lower()
-        if not colon or name in headers or line[0] in " \t" or "\n" in line:
-            raise _NotCanonical
-        headers[name] = value.strip(" \t")
-    return headers
 
 
 def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
@@ -279,80 +235,78 @@ def _conversion(headers: dict[str, str], text: bytes) -> Iterator[WetRecord]:
         )
 
 
-def _by_warcio(chunks: Iterable[bytes], skip: int) -> Iterator[WetRecord]:
-    stream = io.BufferedReader(ChunkFile(chunks))
-    start = stream.peek(len(_VERSION_LINE))[:16]
-    if not start.startswith(b"WARC/"):
-        raise WetDefect("not-warc", f"the file starts with {start[:16]!r}" if start else "the file is empty")
-    if not start.partition(b"\n")[0].endswith(b"\r"):
-        raise WetDefect("framing", "header lines end with LF, expected CRLF")
-    number = 1
-    header = _odd_header(stream, number)
-    while header:
-        headers, length = _odd_fields(header, number)
-        text = stream.read(length)
-        if len(text) < length:
-            reason = (
-                f"record {number} has {len(text):,} bytes, expected {length:,} (Content-Length): the file is truncated"
-            )
-            raise WetDefect("framing", reason)
-        if number > skip:
-            yield from _conversion(headers, text)
-        header = _after_record(stream, number)
-        number += 1
-
-
-def _odd_header(stream: io.BufferedReader[ChunkFile], number: int, first: bytes = b"") -> bytes:
-    """Take the lines of a header up to the blank one. Raises `WetDefect` if it is too long or does not end."""
-    lines = [first]
-    room = _MOST_ODD_HEADER_BYTES - len(first)
-    while room > 0:
-        line = stream.readline(room)
-        lines.append(line)
-        room -= len(line)
-        if not line:
+def _record(stream: Stream, number: int) -> tuple[dict[str, str], bytes]:
+    """Take a record up to the end of its text; return its headers and text. Raises `WetDefect`."""
+    lines: list[bytes] = []
+    room = _MOST_HEADER_BYTES
+    while not lines or lines[-1].strip() or not lines[-1].endswith(b"\n"):
+        if not room:
+            raise WetDefect("framing", f"record {number} has a header of more than {_MOST_HEADER_BYTES:,} bytes")
+        lines.append(stream.line(room))
+        room -= len(lines[-1])
+        if not lines[-1]:
             raise WetDefect("framing", f"record {number} has a header that does not end: the file is truncated")
-        if line.endswith(b"\n") and not line.strip():
-            return b"".join(lines)
-    raise WetDefect("framing", f"record {number} has a header of more than {_MOST_ODD_HEADER_BYTES:,} bytes")
+    headers, length = _fields(b"".join(lines), number)
+    text = stream.read(length)
+    if len(text) < length:
+        reason = f"record {number} has {len(text):,} bytes, expected {length:,} (Content-Length): the file is truncated"
+        raise WetDefect("framing", reason)
+    return headers, text
 
 
-def _odd_fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
-    """Return the fields of a header as warcio reads them, and the length of the record."""
-    from warcio.recordloader import ArcWarcRecordLoader  # noqa: PLC0415 - slow to import, rarely needed
-    from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException  # noqa: PLC0415
+def _skip_blank_lines(stream: Stream, number: int, *, some: bool) -> None:
+    """Take the blank lines that end a record, of which there may be `some` before.
 
-    lines = io.BytesIO(header)
-    try:
-        fields = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES).parse(lines).headers
-    except StatusAndHeadersParserException as error:
-        raise WetDefect("framing", f"record {number}: {' '.join(str(error).split())}") from error
+    Raises `WetDefect` if anything but another record follows, so that no text is lost.
+    """
+    room = _MOST_HEADER_BYTES
+    line = b""
+    while room and (line := stream.line(room)) and not line.strip():
+        some = True
+        room -= len(line)
+    if line and not (some and line.startswith(b"WARC/")):
+        raise WetDefect("framing", f"record {number} is followed by {line[:16]!r}: its Content-Length is wrong")
+    stream.at -= len(line)
+
+
+def _fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
+    """Return the fields of a header, and the length of the record. Raises `WetDefect`."""
+    fields = _canonical_fields(header)
+    if fields is None:
+        fields = _odd_fields(header, number)
     lengths = {value for name, value in fields if name.lower() == "content-length"}
     length = _length_in(next(iter(lengths), ""))
     if length is None or len(lengths) > 1:
         raise WetDefect("framing", f"record {number} does not have exactly one Content-Length that is a number")
-    if lines.read(1):
-        raise WetDefect("framing", f"record {number} has a header line of only white space")
     if length > MOST_RECORD_BYTES:
         raise WetDefect("framing", f"record {number} has {length:,} bytes, expected at most {MOST_RECORD_BYTES:,}")
     return {name.lower(): value for name, value in fields}, length
 
 
-def _after_record(stream: io.BufferedReader[ChunkFile], number: int) -> bytes:
-    """Take the blank lines that end a record and the header of the next one, or nothing at the end of the file.
+def _canonical_fields(header: bytes) -> list[tuple[str, str]] | None:
+    """Return the fields of a header of which nothing is doubtful, as the kernel reads them."""
+    if not header.startswith(b"WARC/1.0\r\n") or not header.endswith(b"\r\n\r\n"):
+        return None
+    try:
+        lines = header[:-4].decode().split("\r\n")[1:]
+    except UnicodeDecodeError:
+        return None
+    if any(":" not in line or "\n" in line or line[0] in " \t" for line in lines):
+        return None
+    fields = [(name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines)]
+    return fields if len({name.lower() for name, _ in fields}) == len(fields) else None
 
-    Raises `WetDefect` if anything else follows, so that no text is lost.
-    """
-    room = _MOST_ODD_HEADER_BYTES
-    blank = False
-    while room > 0:
-        line = stream.readline(room)
-        if not line:
-            return b""
-        if line.strip():
-            break
-        blank = True
-        room -= len(line)
-    if not blank or not line.startswith(b"WARC/"):
-        raise WetDefect("framing", f"record {number} is followed by {line[:16]!r}: its Content-Length is wrong")
-    return _odd_header(stream, number + 1, line)
+
+def _odd_fields(header: bytes, number: int) -> list[tuple[str, str]]:
+    """Return the fields of a header as warcio reads them. Raises `WetDefect`."""
+    from warcio.recordloader import ArcWarcRecordLoader  # noqa: PLC0415 - slow to import, rarely needed
+    from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException  # noqa: PLC0415
+
+    lines = io.BytesIO(header)
+    try:
+        fields: list[tuple[str, str]] = StatusAndHeadersParser(ArcWarcRecordLoader.WARC_TYPES).parse(lines).headers
+    except StatusAndHeadersParserException as error:
+        raise WetDefect("framing", f"record {number}: {' '.join(str(error).split())}") from error
+    if lines.read(1):
+        raise WetDefect("framing", f"record {number} has a header line of only white space")
+    return fields
