@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support import LONG_LINE, SAMPLE, run_cli, wet_file, wet_record
@@ -16,9 +15,7 @@ from support import LONG_LINE, SAMPLE, run_cli, wet_file, wet_record
 import corpusfmt
 from corpusfmt.model import Incomplete, UsageError
 from corpusfmt.pipeline.choices import Selection
-from corpusfmt.pipeline.process import filters
-from corpusfmt.pipeline.process.filters import Addresses, AddressFilter, AddressList, addresses
-from corpusfmt.pipeline.process.filters import _loaded as loaded_addresses
+from corpusfmt.pipeline.process.filters import Addresses, AddressList, addresses, loaded_list
 
 GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie sind mit Vernunft und Gewissen begabt."
 
@@ -50,32 +47,18 @@ GERMAN = "Alle Menschen sind frei und gleich an Würde und Rechten geboren, sie 
     ],
 )
 def test_what_an_entry_names(entry: str, url: str, named: bool) -> None:
-    assert (url in AddressList.of([entry])) is named
+    assert (url in AddressList([entry])) is named
 
 
-@pytest.mark.parametrize(
-    "patched", [{}, {"_TEXT_BYTES": 40, "_FEW": 0}, {"_hash_of": len}], ids=["", "large", "collisions"]
-)
-def test_a_list_in_a_file_names_what_its_entries_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patched: dict[str, Any]
-) -> None:
+def test_a_list_names_what_its_entries_name() -> None:
     rng = random.Random(9)
     hosts = [f"{rng.choice('ab')}.{rng.choice('cd')}{rng.randrange(9)}.example" for _ in range(60)]
-    entries = [each if rng.random() < 0.5 else f"http://{each}/{rng.choice('xy')}" for each in hosts[:30]]
-    path = tmp_path / "deny.txt"
-    path.write_text("# hosts\n" + "\n".join(entries))
-    for name, value in patched.items():
-        monkeypatch.setattr(filters, name, value)
-    listed = AddressFilter(deny=addresses(str(path))).stored(tmp_path / "lists")
-    assert listed == AddressFilter(None, addresses(str(path)), tmp_path / "lists")
-    path.unlink()
-    assert listed.deny is not None
-    found = loaded_addresses(listed.deny.path, listed.deny.sha256, listed.folder)
-    urls = [f"http://{each}/{rest}" for each in {*hosts, "example"} for rest in ("", "x", "xy", "y?")]
-    expected = [any(url in AddressList.of([entry]) for entry in entries) for url in urls]
-    assert [url in found for url in urls] == expected
+    entries = [host if rng.random() < 0.5 else f"http://{host}/{rng.choice('xy')}" for host in hosts[:30]]
+    urls = [f"http://{host}/{rest}" for host in {*hosts, "example"} for rest in ("", "x", "xy", "y?")]
+    expected = [any(url in AddressList([entry]) for entry in entries) for url in urls]
+    listed = AddressList(entries)
+    assert [url in listed for url in urls] == expected
     assert 20 < sum(expected) < len(urls) - 20
-    loaded_addresses.cache_clear()
 
 
 @pytest.fixture
@@ -183,4 +166,4 @@ def test_a_list_that_changes_during_a_run_stops_it(tmp_path: Path) -> None:
     assert known == Addresses(str(path), known.sha256 if known else "", 1)
     path.write_text("example.com\n")
     with pytest.raises(Incomplete, match="has changed"):
-        loaded_addresses(known.path, known.sha256, None)
+        loaded_list(known.path, known.sha256)

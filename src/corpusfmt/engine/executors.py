@@ -33,8 +33,6 @@ HANGING: list[BaseProcess] = []
 class SerialExecutor(Executor):
     """Runs a task in `submit`, so that serial runs need no separate code path."""
 
-    inherit = True
-
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
         try:
@@ -159,8 +157,6 @@ class Workers:
         self.jobs = jobs
         self._open = executor_factory(engine, jobs)
         self._idle: Executor | None = None
-        #: Whether workers have what this process had when they started.
-        self.inherit = True
 
     def __enter__(self) -> Self:
         return self
@@ -171,16 +167,11 @@ class Workers:
 
     def call(self) -> None:
         """Open an executor before this process starts threads: afterwards it cannot be forked."""
-        self._idle = self._idle or self._opened()
+        self._idle = self._idle or self._open()
 
     def take(self) -> Executor:
         """Return an executor for exclusive use until it is released."""
-        executor, self._idle = self._idle or self._opened(), None
-        return executor
-
-    def _opened(self) -> Executor:
-        executor = self._open()
-        self.inherit = getattr(executor, "inherit", False)
+        executor, self._idle = self._idle or self._open(), None
         return executor
 
     def release(self, executor: Executor) -> None:

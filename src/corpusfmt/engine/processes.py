@@ -23,10 +23,6 @@ _BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 _DYING_SECONDS = 0.2
 
 
-class _Forked(ProcessPoolExecutor):
-    inherit = True
-
-
 class _Pool(ProcessPoolExecutor):
     """Starts workers as tasks arrive."""
 
@@ -43,7 +39,7 @@ class _Pool(ProcessPoolExecutor):
 def open_pool(jobs: int) -> Executor:
     """Return a pool of `jobs` workers, which import nothing from the working folder."""
     if can_fork():
-        pool = _Forked(jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin_work)
+        pool = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("fork"), initializer=_begin_work)
         pool.submit(os.getpid)  # the first task makes the pool fork all of its workers
         return pool
     if sys.platform == "linux":

@@ -266,21 +266,21 @@ _MOST_ENTRY_BYTES = 16 * 1024
 # Memory overhead of an entry, and memory for all entries: about three million paths, or five million URLs.
 _ENTRY_BYTES = 60
 _MOST_HELD_BYTES = 320 * 1024 * 1024
-# The share of a text that counts if it is on disk: it is bounded, too.
-_ON_DISK_SHARE = 4
+# The share of a text that counts if only its digest is kept: what is read is bounded, too.
+_DIGESTED_SHARE = 4
 
 
 class Entries:
     """The entries of a list, which may be compressed, one by one; `sha256` is that of its file once all are read.
 
     `what` names the entries in messages. Raises `UsageError` that names the list and the wrong line, also if the caller
-    could not keep the entries in memory; `on_disk` is whether it keeps their text on disk.
+    could not keep the entries in memory; `digested` is whether it keeps only digests of them.
     """
 
-    def __init__(self, source: str | Entry, what: str, *, on_disk: bool = False) -> None:
+    def __init__(self, source: str | Entry, what: str, *, digested: bool = False) -> None:
         self._source = source
         self._what = what
-        self._share = _ON_DISK_SHARE if on_disk else 1
+        self._share = _DIGESTED_SHARE if digested else 1
         self.sha256 = ""
 
     def __iter__(self) -> Iterator[str]:

@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, overload
 
-from corpusfmt.langid._loading import BackendChoice, conflicting_fasttext_distributions, forget, load, store
+from corpusfmt.langid._loading import BackendChoice, conflicting_fasttext_distributions, load
 from corpusfmt.langid._values import Classified, LangidError, Prediction
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class Classifier:
 
     A process keeps the last loaded model, so another `Classifier` of the same file is free. Threads may share instances
     (the native backend releases the interpreter lock). Instances are pickled by name: the other process loads the file
-    itself, and refuses it if it has changed. `share` lets both use one copy of a large model.
+    itself, and refuses it if it has changed.
 
-    `digest` is the SHA-256 that the model must have. `shared` is a folder that another process gave to `share`.
+    `digest` is the SHA-256 that the model must have.
 
     Raises `LangidError`, a `ValueError`, if the model is missing, damaged, or not supported by any backend.
     """
@@ -64,15 +64,10 @@ class Classifier:
         backend: BackendChoice = "auto",
         remember: bool = False,
         digest: str | None = None,
-        shared: str | PathLike[str] | None = None,
     ) -> None:
         self._path = None if model is None else Path(model).absolute()
-        self._folder = None if shared is None else Path(shared).absolute()
         self._remember = remember
-        self._load(backend, digest)
-
-    def _load(self, backend: BackendChoice, digest: str | None) -> None:
-        self._loaded = load(self._path, backend, self._folder)
+        self._loaded = load(self._path, backend)
         if digest not in {None, self.model_digest}:
             raise LangidError(f"{self._path or 'the bundled model'} has changed since it was first loaded: start again")
 
@@ -143,37 +138,13 @@ class Classifier:
         """
         return self._loaded.backend.classify(buffer, min_chars, self._remember)
 
-    def share(self, folder: str | PathLike[str]) -> None:
-        """Keep the unpacked matrix of the model as a file in a folder, and in memory once for all processes that use it.
-
-        These are processes that get this instance pickled, or name the folder as `shared`. The file may be removed after
-        them. Without effect for matrices below 32 MiB, with the stock backend, and, with a warning, if the folder cannot be
-        written. Call it when no other thread uses this instance.
-        """
-        place = Path(folder).absolute()
-        backend, digest = self.backend, self.model_digest
-        if (self._loaded.shared and self._folder == place) or not store(self._loaded, place):
-            return
-        # There may be no room for two copies.
-        del self._loaded
-        forget()
-        self._folder = place
-        self._load(backend, digest)
-
     def __repr__(self) -> str:
         model = "" if self._path is None else f"{str(self._path)!r}, "
         return f"{type(self).__name__}({model}backend={self.backend!r})"
 
     def loader(self) -> partial[Classifier]:
         """Return a function that loads the same model, also in another process."""
-        return partial(
-            type(self),
-            self._path,
-            backend=self.backend,
-            remember=self._remember,
-            digest=self.model_digest,
-            shared=self._folder,
-        )
+        return partial(type(self), self._path, backend=self.backend, remember=self._remember, digest=self.model_digest)
 
     def __reduce__(self) -> tuple[partial[Classifier], tuple[()]]:
         return self.loader(), ()

@@ -77,7 +77,7 @@ class Features {
   public:
     Features() : modulus_(1) {}
 
-    CORPUSFMT_ONCE Features(Reader& reader, const Arguments& arguments, const Vocabulary& vocabulary, std::string_view rows)
+    CORPUSFMT_ONCE Features(Reader& reader, const Arguments& arguments, const Vocabulary& vocabulary)
         : dimension_(static_cast<size_t>(arguments.dimension)), modulus_(1) {
         pruned_ = vocabulary.pruned() > 0;
         shortest_ = arguments.shortest_ngram;
@@ -94,11 +94,11 @@ class Features {
         quantized_ = reader.flag();
         require(quantized_ || vocabulary.pruned() < 0, "a pruned dictionary with a matrix that is not quantised");
         if (pruned_) {
-            read_pruned_rows(QuantizedMatrix(reader, arguments.dimension), kept, rows);
+            read_pruned_rows(QuantizedMatrix(reader, arguments.dimension), kept);
         } else if (quantized_) {
-            read_all_rows(QuantizedMatrix(reader, arguments.dimension), rows);
+            read_all_rows(QuantizedMatrix(reader, arguments.dimension));
         } else {
-            read_all_rows(DenseMatrix(reader, arguments.dimension), rows);
+            read_all_rows(DenseMatrix(reader, arguments.dimension));
         }
     }
 
@@ -123,23 +123,21 @@ class Features {
     Feature row(Feature feature) const { return held_.number_of(feature); }
 
     const float* rows() const { return rows_.data(); }
-    std::string_view row_bytes() const { return rows_.bytes(); }
 
   private:
     static constexpr int32_t kMostBuckets = 1 << 28;  // a pruned file can claim any number; real models have some millions
     static constexpr uint64_t kKeptPair = 2 * sizeof(int32_t);
 
     template <typename Matrix>
-    void read_all_rows(const Matrix& matrix, std::string_view given) {
+    void read_all_rows(const Matrix& matrix) {
         require(matrix.rows() >= words_ + nothing_, "the input matrix has fewer rows than words and buckets");
-        rows_ = FloatBlock((nothing_ + 1 + words_) * dimension_, given);
-        if (!given.empty()) return;
+        rows_ = FloatBlock((nothing_ + 1 + words_) * dimension_);
         matrix.copy(words_, nothing_, rows_.data());
         std::fill_n(rows_.data() + uint64_t{nothing_} * dimension_, dimension_, 0.0f);
         matrix.copy(0, words_, rows_.data() + (uint64_t{nothing_} + 1) * dimension_);
     }
 
-    CORPUSFMT_ONCE void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept, std::string_view given) {
+    CORPUSFMT_ONCE void read_pruned_rows(const QuantizedMatrix& matrix, std::string_view kept) {
         require(matrix.rows() >= words_, "the input matrix has fewer rows than words");
         const auto for_each_ngram = [&](auto treat) {
             for (size_t at = 0; at < kept.size(); at += kKeptPair) {
@@ -153,8 +151,7 @@ class Features {
         held_ = NumberedSet(nothing_ + 1 + words_);
         for_each_ngram([&](Feature feature, uint64_t) { held_.insert(feature); });
         for (uint64_t id = 0; id < words_; ++id) held_.insert(word(static_cast<int32_t>(id)));
-        rows_ = FloatBlock(held_.number() * dimension_, given);
-        if (!given.empty()) return;
+        rows_ = FloatBlock(held_.number() * dimension_);
         const auto target = [&](Feature feature) { return rows_.data() + row(feature) * dimension_; };
         // If several rows are for the same feature, the last one counts, as in stock.
         for_each_ngram([&](Feature feature, uint64_t source) { matrix.copy(source, 1, target(feature)); });

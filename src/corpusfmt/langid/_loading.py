@@ -1,18 +1,13 @@
-"""Internal: Choose a backend, and load a model once per process, its unpacked matrix perhaps once for all processes on a machine."""
+"""Internal: Choose a backend, and load a model once per process."""
 
 from __future__ import annotations
 
 import importlib
 import logging
-import mmap
-import secrets
-import sys
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
-import xxhash
 from msgspec import Struct
 
 from corpusfmt.langid import _model_file
@@ -23,9 +18,6 @@ if TYPE_CHECKING:
 
 BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
 
-# Smaller matrices are not worth a file.
-_SMALLEST_STORED = 1 << 25
-
 _logger = logging.getLogger("corpusfmt.langid")
 
 
@@ -33,41 +25,17 @@ class Loaded(Struct, frozen=True):
     backend: Backend
     name: BackendName
     digest: str
-    #: Whether its matrix is in a file that other processes map, too.
-    shared: bool = False
 
 
-def load(model: Path | None, choice: BackendChoice, folder: Path | None) -> Loaded:
-    """Return the model at a path (None: the bundled one); the last one loaded is kept for the next caller.
-
-    If a process has stored its matrix in the folder, this one maps that.
-    """
+def load(model: Path | None, choice: BackendChoice) -> Loaded:
+    """Return the model at a path (None: the bundled one); the last one loaded is kept for the next caller."""
     if choice not in {"auto", "native", "fasttext"}:
         raise LangidError(f"unknown backend `{choice}`: choose `auto`, `native` or `fasttext`")
     path = _model_file.bundled() if model is None else model
     stamp = _stamp(path)
     if choice == "auto":
-        return _load_any(path, model is None, stamp, folder)
-    return _load(path, choice, model is None, stamp, folder)
-
-
-def store(loaded: Loaded, folder: Path) -> bool:
-    """Store the matrix of a model in a folder; return whether that was possible and worthwhile."""
-    rows: memoryview | None = getattr(loaded.backend, "rows", None)
-    if rows is None or rows.nbytes < _SMALLEST_STORED:
-        return False
-    try:
-        write_matrix(folder, loaded.digest, rows)
-    except OSError as error:
-        _logger.warning("each process has its own copy of the model: cannot store it in %s: %s", folder, error)
-        return False
-    return True
-
-
-def forget() -> None:
-    """Keep no model for the next caller."""
-    _load_any.cache_clear()
-    _load.cache_clear()
+        return _load_any(path, model is None, stamp)
+    return _load(path, choice, model is None, stamp)
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -83,14 +51,14 @@ class _NoNative(LangidError):
 
 
 @lru_cache(maxsize=1)
-def _load_any(path: Path, bundled: bool, stamp: tuple[int, int], folder: Path | None) -> Loaded:
+def _load_any(path: Path, bundled: bool, stamp: tuple[int, int]) -> Loaded:
     """Load with the first backend that supports the model; later callers that name this backend get the same model."""
     try:
-        return _load(path, "native", bundled, stamp, folder)
+        return _load(path, "native", bundled, stamp)
     except _NoNative as no_native:
         reason = no_native
     try:
-        loaded = _load(path, "fasttext", bundled, stamp, folder)
+        loaded = _load(path, "fasttext", bundled, stamp)
     except LangidError as error:
         raise LangidError(f"{reason}; the backend `fasttext` failed, too: {error}") from error
     _logger.warning("language identification uses stock fastText, several times slower: %s", reason)
@@ -98,7 +66,7 @@ def _load_any(path: Path, bundled: bool, stamp: tuple[int, int], folder: Path | 
 
 
 @lru_cache(maxsize=1)
-def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int], folder: Path | None) -> Loaded:
+def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int]) -> Loaded:
     data, digest = _model_file.read(path)
     if bundled and digest != _model_file.BUNDLED_SHA256:
         raise LangidError(
@@ -110,8 +78,7 @@ def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int
             loaded = _load_stock(path, data, digest)
         else:
             native = importlib.import_module("corpusfmt.langid._native_backend")
-            rows = None if folder is None else mapped(folder, digest)
-            loaded = Loaded(native.NativeBackend(path, data, rows), "native", digest, rows is not None)
+            loaded = Loaded(native.NativeBackend(path, data), "native", digest)
     except UnsupportedModelError as error:
         raise _NoNative(str(error)) from error
     except ImportError as error:
@@ -150,56 +117,3 @@ def conflicting_fasttext_distributions() -> tuple[str, ...]:
 
     names = sorted(set(importlib.metadata.packages_distributions().get("fasttext", ())))
     return tuple(names) if len(names) > 1 else ()
-
-
-# Increase with every change of the order of rows.
-_LAYOUT = 1
-_CHECKSUM_BYTES = 16
-
-
-def mapped(folder: Path, digest: str) -> memoryview | None:
-    """Return the stored matrix of the model with a digest; None if there is none, or a damaged one."""
-    try:
-        with _matrix_at(folder, digest).open("rb") as file:
-            data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    except (OSError, ValueError):  # an empty file cannot be mapped
-        return None
-    rows, checksum = data[:-_CHECKSUM_BYTES], data[-_CHECKSUM_BYTES:]
-    return rows if _checksum(digest, rows) == checksum else None
-
-
-def write_matrix(folder: Path, digest: str, rows: memoryview) -> None:
-    """Write the matrix of a model, unless it is there. Raises `OSError`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    # Of processes that begin together, one writes the file, and the others wait for it.
-    with (folder / f"{digest}.lock").open("wb") as lock:
-        _wait_for(lock)
-        if mapped(folder, digest) is not None:
-            return
-        unfinished = folder / f"{digest}.{secrets.token_hex(8)}.unfinished"
-        try:
-            with unfinished.open("xb") as file:
-                file.write(rows)
-                file.write(_checksum(digest, rows))
-            unfinished.replace(_matrix_at(folder, digest))
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-
-def _wait_for(lock: BinaryIO) -> None:
-    """Lock a file until it is closed. Where that is impossible, several processes may write at a time, to no harm."""
-    if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - not on every platform
-
-        with suppress(OSError):
-            fcntl.flock(lock, fcntl.LOCK_EX)
-
-
-def _matrix_at(folder: Path, digest: str) -> Path:
-    return folder / f"{digest}.rows"
-
-
-def _checksum(digest: str, rows: memoryview) -> bytes:
-    checksum = xxhash.xxh3_128(f"{_LAYOUT} {sys.byteorder} {digest}\n".encode())
-    checksum.update(rows)
-    return checksum.digest()

@@ -25,27 +25,21 @@ class FloatBlock {
   public:
     FloatBlock() = default;
 
-    // `given` are floats that others own, or empty.
-    FloatBlock(uint64_t count, std::string_view given) : bytes_(count * sizeof(float)) {
-        if (!given.empty()) {
-            data_ = reinterpret_cast<float*>(const_cast<char*>(given.data()));
-            require(given.size() == bytes_ && reinterpret_cast<uintptr_t>(data_) % 64 == 0, "not the model's own rows");
-            return;
-        }
+    explicit FloatBlock(uint64_t count) {
+        const uint64_t bytes = count * sizeof(float);
         constexpr size_t kHugePage = size_t{1} << 21;
-        const size_t alignment = bytes_ >= 16 * kHugePage ? kHugePage : 64;
-        if (bytes_ > SIZE_MAX / 2) throw std::bad_alloc();
-        memory_.reset(std::malloc(static_cast<size_t>(bytes_) + alignment));
+        const size_t alignment = bytes >= 16 * kHugePage ? kHugePage : 64;
+        if (bytes > SIZE_MAX / 2) throw std::bad_alloc();
+        memory_.reset(std::malloc(static_cast<size_t>(bytes) + alignment));
         if (!memory_) throw std::bad_alloc();
         const auto address = reinterpret_cast<uintptr_t>(memory_.get());
         data_ = reinterpret_cast<float*>((address + alignment - 1) / alignment * alignment);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-        if (alignment == kHugePage) madvise(data_, static_cast<size_t>(bytes_), MADV_HUGEPAGE);
+        if (alignment == kHugePage) madvise(data_, static_cast<size_t>(bytes), MADV_HUGEPAGE);
 #endif
     }
 
     float* data() const { return data_; }
-    std::string_view bytes() const { return {reinterpret_cast<char*>(data_), bytes_}; }
 
   private:
     struct Free {
@@ -54,7 +48,6 @@ class FloatBlock {
 
     std::unique_ptr<void, Free> memory_;
     float* data_ = nullptr;
-    uint64_t bytes_ = 0;
 };
 
 // Bounds every weight so that no sum over a line can overflow: the passes over text then need no checks.

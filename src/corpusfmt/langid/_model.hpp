@@ -19,12 +19,11 @@
 namespace corpusfmt {
 
 struct Model {
-    // `rows` are those of an earlier model of this file, or empty; they must outlive this one.
-    CORPUSFMT_ONCE explicit Model(std::string_view bytes, std::string_view rows = {}) {
+    CORPUSFMT_ONCE explicit Model(std::string_view bytes) {
         Reader reader(bytes);
         const Arguments arguments = read_arguments(reader);
         vocabulary = Vocabulary(reader);
-        features = Features(reader, arguments, vocabulary, rows);
+        features = Features(reader, arguments, vocabulary);
         if (arguments.loss == kLossSoftmax) {
             labels = std::make_unique<Softmax>(reader, arguments.dimension, vocabulary.labels());
         } else {

@@ -22,7 +22,6 @@ namespace {
 struct ModelObject {
     PyObject_HEAD
     Model* model;
-    Buffer rows;
 };
 
 const Model& model_of(PyObject* self) { return *reinterpret_cast<ModelObject*>(self)->model; }
@@ -45,29 +44,22 @@ bool run_unlocked(Work work) {
 }
 
 CORPUSFMT_ONCE PyObject* model_new(PyTypeObject* type, PyObject* arguments, PyObject*) {
-    PyObject *data, *rows = Py_None;
-    if (!PyArg_ParseTuple(arguments, "O|O:Model", &data, &rows)) return nullptr;
+    PyObject* data;
+    if (!PyArg_ParseTuple(arguments, "O:Model", &data)) return nullptr;
     Owned self(reinterpret_cast<allocfunc>(PyType_GetSlot(type, Py_tp_alloc))(type, 0));
     if (!self) return nullptr;
     auto* const object = reinterpret_cast<ModelObject*>(self.get());
-    new (&object->rows) Buffer;
     Buffer buffer;
-    if (!buffer.open(data) || (rows != Py_None && !object->rows.open(rows))) return nullptr;
-    const auto load = [&] { object->model = new Model(buffer.bytes(), object->rows.bytes()); };
+    if (!buffer.open(data)) return nullptr;
+    const auto load = [&] { object->model = new Model(buffer.bytes()); };
     return run_unlocked(load) ? self.release() : nullptr;
 }
 
 void model_dealloc(PyObject* self) {
     PyTypeObject* const type = Py_TYPE(self);
     delete reinterpret_cast<ModelObject*>(self)->model;
-    reinterpret_cast<ModelObject*>(self)->rows.~Buffer();
     reinterpret_cast<freefunc>(PyType_GetSlot(type, Py_tp_free))(self);
     Py_DECREF(type);
-}
-
-int model_rows(PyObject* self, Py_buffer* view, int flags) {
-    const std::string_view rows = model_of(self).features.row_bytes();
-    return PyBuffer_FillInfo(view, self, const_cast<char*>(rows.data()), static_cast<Py_ssize_t>(rows.size()), 1, flags);
 }
 
 CORPUSFMT_ONCE PyObject* model_labels(PyObject* self, void*) { return as_list(model_of(self).vocabulary.label_texts(), as_str); }
@@ -117,12 +109,11 @@ PyMethodDef kModelMethods[] = {
 };
 
 PyType_Slot kModelSlots[] = {
-    {Py_tp_doc, const_cast<char*>("Model(data, rows=None): a fastText classifier from the bytes of its file. Its buffer is its unpacked\n"
-                                  "matrix: given as `rows`, that is not unpacked again.\n\n"
+    {Py_tp_doc, const_cast<char*>("Model(data): a fastText classifier from the bytes of its file.\n\n"
                                   "ValueError: not a fastText model, or a damaged one.\n"
                                   "NotImplementedError: a kind of model that is not served.")},
     {Py_tp_new, reinterpret_cast<void*>(model_new)}, {Py_tp_dealloc, reinterpret_cast<void*>(model_dealloc)},
-    {Py_tp_getset, kModelAttributes}, {Py_tp_methods, kModelMethods}, {Py_bf_getbuffer, reinterpret_cast<void*>(model_rows)}, {0, nullptr},
+    {Py_tp_getset, kModelAttributes}, {Py_tp_methods, kModelMethods}, {0, nullptr},
 };
 
 PyType_Spec kModelSpec = {"corpusfmt.langid._native.Model", sizeof(ModelObject), 0, Py_TPFLAGS_DEFAULT, kModelSlots};

@@ -24,10 +24,9 @@ _MEMORY_BYTES = 1 << 22
 
 
 class NativeBackend:
-    def __init__(self, path: Path, data: Data, rows: memoryview | None) -> None:
-        """Load a model; `rows` is the matrix of the same model loaded before."""
+    def __init__(self, path: Path, data: Data) -> None:
         try:
-            self._model = Model(data, rows)
+            self._model = Model(data)
             self.labels = without_prefix(self._model.labels)
         except NotImplementedError as error:
             raise UnsupportedModelError(
@@ -37,11 +36,6 @@ class NativeBackend:
             raise LangidError(f"{path}: not a usable fastText model: {error}") from error
         self.format: ModelFormat = "ftz" if self._model.quantized else "bin"
         self._memories: list[bytearray] = []
-
-    @property
-    def rows(self) -> memoryview:
-        """The unpacked matrix."""
-        return memoryview(self._model)
 
     def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified:
         with self._memory() if remember else nullcontext() as memory:

@@ -19,9 +19,6 @@ from corpusfmt.pipeline.process.filters import AddressFilter, addresses
 from corpusfmt.pipeline.process.steps import StepCode
 from corpusfmt.pipeline.recipe import Recipe
 
-#: Folder in the state for what processes share: lists of addresses, the matrix of the model.
-SHARED = "lists"
-
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
 CODE_FORMAT = 14
 

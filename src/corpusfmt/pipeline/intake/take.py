@@ -19,9 +19,9 @@ from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
-from corpusfmt.pipeline.choices import SHARED, Choices
+from corpusfmt.pipeline.choices import Choices
 from corpusfmt.pipeline.intake.inputs import STANDARD_INPUT, Input, Source
-from corpusfmt.pipeline.process.filters import AddressFilter
+from corpusfmt.pipeline.process.filters import loaded_list
 from corpusfmt.pipeline.process.store import Processed, ProcessTask, process
 
 _STAGE = "process"
@@ -75,7 +75,6 @@ class Intake(Struct):
 
     #: Results without a marker, by the key of the input.
     _apart: dict[str, Taken] = field(default_factory=dict)
-    _addresses: AddressFilter = field(default_factory=AddressFilter)
     _read: int = 0
     #: Whether an earlier run had stored anything.
     resumed: bool = False
@@ -120,9 +119,10 @@ class Intake(Struct):
         """Remove what a killed run was writing, store standard input, and write the lists of addresses."""
         for path in () if self.stages.share else self.stages.files(_STAGE, PARTIAL_SUFFIX):
             path.unlink()
-        self._share_model()  # before workers inherit it
-        self.stages.workers.call()  # before numpy, which may sort lists, starts threads
-        self._addresses = self.choices.addresses.stored(self.stages.folder / SHARED)
+        filters = self.choices.addresses
+        for listed in (filters.allow, filters.deny):
+            if listed is not None:
+                loaded_list(listed.path, listed.sha256)  # before workers inherit it
         self.resumed = any(self.stages.files(_STAGE, ".json"))
         self.sources = [self._stored(each) if each.input.key == STANDARD_INPUT else each for each in self.sources]
 
@@ -141,11 +141,6 @@ class Intake(Struct):
             whole.drain()
         own = replace(source.input, size=whole.size, version=whole.sha256)
         return Source(own, entry_of(str(spool)))
-
-    def _share_model(self) -> None:
-        """Let workers that did not inherit the model share one copy."""
-        if not self.stages.workers.inherit:
-            self.choices.classifier.share(self.stages.folder / SHARED)
 
     def _is_reusable(self, task: _TakeTask, taken: Taken) -> bool:
         """Return whether an earlier run's result can be used.
@@ -178,10 +173,9 @@ class Intake(Struct):
 
     def _task(self, each: Input, entry: Entry) -> StageTask[_TakeTask]:
         chosen = self.choices
-        self._share_model()
         load = chosen.classifier.loader()
         argument = ProcessTask(
-            entry, self._container(each), chosen.recipe, self._addresses, load, chosen.key, chosen.steps
+            entry, self._container(each), chosen.recipe, chosen.addresses, load, chosen.key, chosen.steps
         )
         fingerprint = digest(chosen.fingerprint, each.key, each.size, each.version)
         return StageTask(each.task_id, _TakeTask(each, argument), fingerprint)

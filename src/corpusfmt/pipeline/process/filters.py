@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from array import array
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
-import xxhash
 from msgspec import Struct
-from msgspec.structs import replace
 
-from corpusfmt.io.containers import Container, ContainerWriter, is_container
 from corpusfmt.io.lines import Entries
-from corpusfmt.io.publish import publish
 from corpusfmt.model import Incomplete
 from corpusfmt.pipeline.process.wet import Batch
 from corpusfmt.pipeline.recipe import Filter
 
 _URL = re.compile(r"(?:[^:/?#]+://)?(?:[^/?#@]*@)?([^/?#]*)(.*)", re.DOTALL)
-
-
-Buffer: TypeAlias = "bytes | memoryview"
-
-# Lists of fewer entries are sorted in less time than importing numpy takes.
-_FEW = 1 << 17
+_END_OF_HOST = "\0"
+# In place of the rest of a URL: the list has URLs of the host.
+_ANY = "\0"
+_DIGEST_BYTES = 16
 
 
 class Addresses(Struct, frozen=True):
@@ -45,115 +37,64 @@ class AddressFilter(Struct, frozen=True):
 
     allow: Addresses | None = None
     deny: Addresses | None = None
-    #: The folder with the lists as `stored` wrote them; without it, each process reads them into memory.
-    folder: Path | None = None
-
-    def stored(self, folder: Path) -> AddressFilter:
-        """Write the lists into a folder of the state, unless they are there, for all workers to map into memory.
-
-        Raises `Incomplete` if a list has changed since it was identified.
-        """
-        for each in (self.allow, self.deny):
-            if each is not None and not is_container(folder / _box(each.sha256)):
-                with publish(folder / _box(each.sha256), sync="data") as file:
-                    container = ContainerWriter(file)
-                    for key, section in _sections(_unchanged(each.path, each.sha256)):
-                        container.add(key, section)
-                    container.finish()
-        return replace(self, folder=folder)
 
     @property
     def fingerprint(self) -> tuple[str | None, ...]:
         """What results depend on: the content of the lists, not their paths."""
-        return tuple(each.sha256 if each else None for each in (self.allow, self.deny))
-
-
-# The most bytes of a section of texts. The place of a text is the number of its section, in the upper bits, and an offset.
-_TEXT_BYTES = 1 << 22
-_OFFSET_BITS = 32
-_END_OF_HOST = "\0"
-
-
-def _box(sha256: str) -> str:
-    return f"{sha256}.box"
+        return tuple(listed.sha256 if listed else None for listed in (self.allow, self.deny))
 
 
 class AddressList:
-    """Hosts, each with its subdomains, and URL prefixes by host: columns sorted by hash, searched in place."""
+    """Hosts, each with its subdomains, and URL prefixes: of millions, only sorted digests are in memory."""
 
-    def __init__(self, sections: Callable[[str], Iterable[Buffer]]) -> None:
-        self._hashes, self._places, self._lengths = (
-            memoryview(b"".join(found) if len(found) != 1 else found[0]).cast("Q")
-            for found in (list(sections(name)) for name in ("hashes", "places", "lengths"))
-        )
-        self._texts = [memoryview(each) for each in sections("texts")]
-
-    @classmethod
-    def of(cls, entries: Iterable[str]) -> AddressList:
-        """Return a list in the memory of this process."""
-        held: dict[str, list[bytes]] = {}
-        for key, section in _sections(entries):
-            held.setdefault(key, []).append(section)
-        return cls(lambda name: held.get(name, ()))
+    def __init__(self, entries: Iterable[str]) -> None:
+        self._lengths: set[int] = set()
+        # Digests by their first bytes: those of all entries as objects would take ten times as much memory.
+        buckets = [bytearray() for _ in range(256)]
+        for entry in entries:
+            host, rest = _split(entry)
+            if "/" in entry:
+                keys = [host + _END_OF_HOST + _ANY, host + _END_OF_HOST + rest]
+                self._lengths.add(len(rest))
+            else:
+                keys = [host]
+            for digest in map(_digest, keys):
+                buckets[digest[0]] += digest
+        self._buckets = [b"".join(sorted(_digest_at(bucket, at) for at in _places(bucket))) for bucket in buckets]
 
     def __contains__(self, url: str) -> bool:
-        host, path = _split(url)
+        host, rest = _split(url)
         if _END_OF_HOST in host:
             return False
         exact = host + _END_OF_HOST
-        if any(path.startswith(text[len(exact) :]) for text in self._texts_of(exact) if text.startswith(exact)):
+        if self._has(exact + _ANY) and any(
+            self._has(exact + rest[:length]) for length in self._lengths if length <= len(rest)
+        ):
             return True
         name = host.partition(":")[0]
         while name:
-            if name in self._texts_of(name):
+            if self._has(name):
                 return True
             name = name.partition(".")[2]
         return False
 
-    def _texts_of(self, key: str) -> Iterator[str]:
-        """Yield the entries whose key has the hash of this one."""
-        wanted = _hash_of(key)
-        for at in range(bisect_left(self._hashes, wanted), len(self._hashes)):
-            if self._hashes[at] != wanted:
-                return
-            place = self._places[at]
-            start = place & ((1 << _OFFSET_BITS) - 1)
-            yield bytes(self._texts[place >> _OFFSET_BITS][start : start + self._lengths[at]]).decode()
+    def _has(self, key: str) -> bool:
+        digest = _digest(key)
+        bucket = self._buckets[digest[0]]
+        index = bisect_left(_places(bucket), digest, key=lambda at: _digest_at(bucket, at))
+        return _digest_at(bucket, index * _DIGEST_BYTES) == digest
 
 
-def _hash_of(key: str) -> int:
-    return xxhash.xxh64_intdigest(key.encode(errors="surrogatepass"))
+def _places(digests: bytes | bytearray) -> range:
+    return range(0, len(digests), _DIGEST_BYTES)
 
 
-def _sections(entries: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Yield texts of entries, then columns: the hash of the host, sorted, and the place and length of the text.
-
-    The text of a prefix is that of its host, with an end, and the rest; its hash includes the end, too.
-    """
-    hashes, places, lengths = array("Q"), array("Q"), array("Q")
-    texts, number = bytearray(), 0
-    for entry in entries:
-        host, path = _split(entry)
-        key, rest = (host + _END_OF_HOST, path) if "/" in entry else (host, "")
-        text = (key + rest).encode()
-        if len(texts) > _TEXT_BYTES:
-            yield "texts", bytes(texts)
-            texts, number = bytearray(), number + 1
-        hashes.append(_hash_of(key))
-        places.append(number << _OFFSET_BITS | len(texts))
-        lengths.append(len(text))
-        texts += text
-    yield "texts", bytes(texts)
-    order = sorted(range(len(hashes)), key=hashes.__getitem__) if len(hashes) < _FEW else _order(hashes)
-    for name, column in (("hashes", hashes), ("places", places), ("lengths", lengths)):
-        yield name, array("Q", map(column.__getitem__, order)).tobytes()
+def _digest_at(digests: bytes | bytearray, place: int) -> bytes:
+    return bytes(digests[place : place + _DIGEST_BYTES])
 
 
-def _order(hashes: array[int]) -> Iterable[int]:
-    import numpy as np  # noqa: PLC0415 - slow to import, and short lists do not need it
-
-    # Item by item: as a list, the numbers would take more memory than the columns.
-    return np.argsort(np.frombuffer(hashes, np.uint64), kind="stable").data
+def _digest(key: str) -> bytes:
+    return hashlib.blake2b(key.encode(errors="surrogatepass"), digest_size=_DIGEST_BYTES).digest()
 
 
 def _split(url: str) -> tuple[str, str]:
@@ -161,42 +102,34 @@ def _split(url: str) -> tuple[str, str]:
     match = _URL.match(url)
     assert match is not None
     host, rest = match.groups()
-    return _ascii(host.lower().rstrip(".")), rest
-
-
-def _ascii(host: str) -> str:
+    host = host.lower().rstrip(".")
     try:
-        return host if host.isascii() else host.encode("idna").decode()
+        return host if host.isascii() else host.encode("idna").decode(), rest
     except UnicodeError:
-        return host
-
-
-@lru_cache(maxsize=2)
-def _loaded(path: str, sha256: str, folder: Path | None) -> AddressList:
-    if folder is None:
-        return AddressList.of(_unchanged(path, sha256))
-    return AddressList(Container(folder / _box(sha256)).sections)
-
-
-def _unchanged(path: str, sha256: str) -> Iterator[str]:
-    """Yield the entries of a list. Raises `Incomplete` at its end if it has changed."""
-    entries = Entries(path, "addresses", on_disk=True)
-    yield from filter(_is_entry, entries)
-    if entries.sha256 != sha256:
-        raise Incomplete(f"the list of URLs {path} has changed during the run: start again")
-
-
-def _is_entry(line: str) -> bool:
-    return not line.startswith("#")
+        return host, rest
 
 
 def addresses(path: str | None) -> Addresses | None:
     """Read a URL list and identify it by its content. Raises `UsageError` if it is not one."""
     if path is None:
         return None
-    entries = Entries(path, "addresses", on_disk=True)
-    number = sum(map(_is_entry, entries))
+    entries = Entries(path, "addresses", digested=True)
+    number = sum(1 for _ in _addresses_in(entries))
     return Addresses(path, entries.sha256, number)
+
+
+@lru_cache(maxsize=2)
+def loaded_list(path: str, sha256: str) -> AddressList:
+    """Return a list that was identified before. Raises `Incomplete` if it has changed."""
+    entries = Entries(path, "addresses", digested=True)
+    listed = AddressList(_addresses_in(entries))
+    if entries.sha256 != sha256:
+        raise Incomplete(f"the list of URLs {path} has changed during the run: start again")
+    return listed
+
+
+def _addresses_in(entries: Entries) -> Iterator[str]:
+    return (entry for entry in entries if not entry.startswith("#"))
 
 
 class Selector:
@@ -207,8 +140,8 @@ class Selector:
         self._languages = frozenset(chosen.languages)
         self._excluded = frozenset(chosen.exclude_languages)
         self._allow, self._deny = (
-            None if each is None else _loaded(each.path, each.sha256, by_address.folder)
-            for each in (by_address.allow, by_address.deny)
+            None if listed is None else loaded_list(listed.path, listed.sha256)
+            for listed in (by_address.allow, by_address.deny)
         )
         self._dropped = dropped
         self.seen = 0
