@@ -44,9 +44,8 @@ def command(
     config: ConfigFile = None,
 ) -> None:
     """Describe a corpus or any folder as Croissant, with sizes and SHA-256 of files, languages, and records."""
-    from corpusfmt.description import REQUIRED, described_as
+    from corpusfmt.description import REQUIRED, described_as, descriptions
     from corpusfmt.engine.config import Details
-    from corpusfmt.formats import named_format
     from corpusfmt.io.publish import output_at, publish_bytes
 
     paths = {"--output": output, "--evidence": evidence}
@@ -64,8 +63,7 @@ def command(
         warn(f"required by Croissant but missing: {', '.join(missing)}")
     _warn_of(found.get("notes", []), evidence)
     version = document.get("version")
-    writer = named_format("croissant")[0].descriptions
-    if version is not None and writer is not None and not writer.is_good_version(version):
+    if version is not None and not descriptions().is_good_version(version):
         warn(f"version is `{version}`; Croissant recommends MAJOR.MINOR.PATCH, like 1.0.0")
     text = json_text(json.dumps(document, ensure_ascii=False, indent=2))
     if described is None:

@@ -163,7 +163,7 @@ def described_as(
         fmt, known_as = _corpus_at(entry, asked.format, reading)
     properties = details.properties() | owner
     if fmt is not None and fmt.descriptions is not None:
-        return _completed(fmt.descriptions, entry, properties)
+        return _completed(entry, properties)
     notes: list[str] = []
     said = {} if entry.is_remote else said_about(entry, properties, notes)
     published = repository_at(repository, entry, notes) if repository is not None else Repository("")
@@ -194,7 +194,7 @@ def described_as(
         return is_output(file) or (not is_any_folder and (prefix + file.path in known or is_root_file(file.name)))
 
     with within(meter):
-        survey = _descriptions().survey(entry, prefix=prefix, leave_out=leave_out, version=version, beside=beside)
+        survey = descriptions().survey(entry, prefix=prefix, leave_out=leave_out, version=version, beside=beside)
         rows = named_format("jsonl")[0] if why else fmt
         if is_any_folder and rows is not None and rows.reader and rows.reader.has_columns:
             _explain(survey, rows, entry, prefix, reading)
@@ -213,7 +213,7 @@ def described_as(
     survey.notes += notes + [f"from {file}: {', '.join(each)}" for file, each in said.items() if each]
     details_of = dict(described.details) | _merged(said.values()) | properties
     described = replace(described, details=details_of, base=published.base, clone=published.clone)
-    document = _descriptions().write(described, version)
+    document = descriptions().write(described, version)
     return msgspec.to_builtins(document, enc_hook=list), survey.evidence
 
 
@@ -247,7 +247,7 @@ def _merged(tables: Iterable[Json]) -> Json:
     return {name: value for each in tables for name, value in each.items()}
 
 
-def _completed(descriptions: Descriptions, entry: Entry, properties: Json) -> tuple[Json, Json]:
+def _completed(entry: Entry, properties: Json) -> tuple[Json, Json]:
     if not properties:
         raise UsageError(
             f"{entry.path} is a description: name the folder of the data, or what to add, such as --rai FILE"
@@ -256,7 +256,7 @@ def _completed(descriptions: Descriptions, entry: Entry, properties: Json) -> tu
         data = file.read(_MOST_DESCRIPTION + 1)
     if len(data) > _MOST_DESCRIPTION:
         raise UsageError(f"{entry.path} has more than {_MOST_DESCRIPTION:,} bytes")
-    return descriptions.complete(data, properties), {"notes": []}
+    return descriptions().complete(data, properties), {"notes": []}
 
 
 _MOST_DESCRIPTION = 64 * 1024 * 1024
@@ -265,7 +265,7 @@ _OWN_FILE = "croissant.json"
 
 
 def _version(asked: str | None) -> str:
-    versions = _descriptions().versions
+    versions = descriptions().versions
     if asked is not None and asked not in versions:
         raise UsageError(f"unknown version of Croissant {asked!r}; known: {', '.join(versions)}")
     return asked or versions[-1]
@@ -460,7 +460,7 @@ def described(
         contents |= Contents(languages, columns=describer.columns(shards[0].files))
     for facts in own.values():
         contents |= _of_file(describer.fields, facts)
-    return _descriptions().write(_described(describer, files, contents, name, release, below), _version(None))
+    return descriptions().write(_described(describer, files, contents, name, release, below), _version(None))
 
 
 # The fields with the text of a corpus, and the record sets with a record for each document.
@@ -502,10 +502,11 @@ def _is_below(path: str, folder: str) -> bool:
     return not folder or path.startswith(f"{folder}/")
 
 
-def _descriptions() -> Descriptions:
+def descriptions() -> Descriptions:
+    """Return how corpora are described: as Croissant."""
     found = named_format("croissant")[0].descriptions
     assert found is not None
-    return found
+    return found()
 
 
 def _prefix(entry: Entry, base: Place | None) -> str:
@@ -528,7 +529,7 @@ def _rows(
 ) -> tuple[FileFacts, frozenset[str]]:
     """Return the facts about the rows of a shard, as a writer has them, and the languages of its documents."""
     columns, languages, untyped, number = Columns(), set[str](), set[str](), 0
-    is_of = _descriptions().is_of
+    is_of = descriptions().is_of
     # Columns do not tell what they are written like.
     written = [(each.name, each.names, each.data_type) for each in describer.fields if each.data_type not in _KINDS]
     for row, size, language in islice(_read(fmt, describer, shard, options), at_most):

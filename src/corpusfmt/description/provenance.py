@@ -337,21 +337,34 @@ class Release(Struct, frozen=True):
     @property
     def provenance(self) -> Json:
         """`wasDerivedFrom` and `wasGeneratedBy`, as far as they are known."""
-        tool, inputs, recipe, model = (self.made.get(name) for name in ("tool", "inputs", "recipe", "model"))
+        tool, inputs, recipe, model, conversion = (
+            self.made.get(name) for name in ("tool", "inputs", "recipe", "model", "conversion")
+        )
         if not isinstance(tool, dict) or not isinstance(inputs, list | Iterator):
             return {}
-        made: Json = {}
-        names = _few(_names(inputs))
-        names = [*_repositories(self.made.get("conversion")), *names]
-        if names:
-            made["prov:wasDerivedFrom"] = [_source(name) for name in names]
+        recipe = recipe if isinstance(recipe, dict) else {}
+        conversion = conversion if isinstance(conversion, dict) else {}
+        taken = (each for each in inputs if isinstance(each, dict) and "sha256" in each)  # others were not read
+        named = (each["name"] for each in taken if isinstance(each.get("name"), str))
+        sources = list(islice(named, _MOST_INPUTS + 1))
+        if len(sources) > _MOST_INPUTS:
+            sources = sorted({name.rpartition("/")[0] or name for name in chain(sources, named)})[:_MOST_INPUTS]
+        revisions = conversion.get("revisions")
+        if isinstance(revisions, dict):  # the repositories on the Hub that were converted, with their commits
+            sources = [*(f"{repository}@{commit}" for repository, commit in revisions.items()), *sources]
         label = f"{tool.get('name', 'corpusfmt')} {tool.get('version', '')}".strip()
+        how = ""
+        if isinstance(recipe.get("name"), str):
+            how = f", recipe {recipe['name']}"
+        elif isinstance(conversion.get("from"), str):
+            how = f", converted from {conversion['from']}"
         agents = [label]
         if isinstance(model, dict) and isinstance(model.get("sha256"), str):
             agents.append(f"language identification model, SHA-256 {model['sha256']}")
-        done = activity({"label": f"{label}{_how(recipe, self.made.get('conversion'))}"})
+        done = activity({"label": f"{label}{how}"})
         done["prov:wasAssociatedWith"] = [{"@type": "prov:SoftwareAgent", "rdfs:label": each} for each in agents]
-        return made | {"prov:wasGeneratedBy": [done]}
+        derived = {"prov:wasDerivedFrom": [_source(name) for name in sources]} if sources else {}
+        return derived | {"prov:wasGeneratedBy": [done]}
 
     @property
     def documents_by_language(self) -> Mapping[str, int]:
@@ -397,13 +410,6 @@ def revision_as_source(corpus: Entry) -> Json:
     return {"prov:wasDerivedFrom": [_source(corpus.url)]} if revision_of(corpus.url) else {}
 
 
-def _repositories(conversion: Any) -> Iterator[str]:
-    """Yield the repositories on the Hub that were converted, with their commits."""
-    revisions = conversion.get("revisions") if isinstance(conversion, dict) else None
-    for repository, commit in revisions.items() if isinstance(revisions, dict) else ():
-        yield f"{repository}@{commit}"
-
-
 def release_at(corpus: Entry) -> Release | None:
     """Return the manifest of a folder, and its statistics if they are as listed; None if there is no usable manifest."""
     entry = corpus.child(NAME) if corpus.kind == "directory" else None
@@ -430,29 +436,6 @@ def _of_lengths(known: Any) -> Iterator[Statistic]:
     for name, value in values.items():
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             yield Statistic(name, ("sc:Integer" if isinstance(value, int) else "sc:Float",), value)
-
-
-def _how(recipe: Any, conversion: Any) -> str:
-    if isinstance(recipe, dict) and isinstance(recipe.get("name"), str):
-        return f", recipe {recipe['name']}"
-    if isinstance(conversion, dict) and isinstance(conversion.get("from"), str):
-        return f", converted from {conversion['from']}"
-    return ""
-
-
-def _few(names: Iterator[str]) -> list[str]:
-    """Return names, or of many the first of their folders."""
-    few = list(islice(names, _MOST_INPUTS + 1))
-    if len(few) <= _MOST_INPUTS:
-        return few
-    return sorted({name.rpartition("/")[0] or name for name in chain(few, names)})[:_MOST_INPUTS]
-
-
-def _names(inputs: Iterable[Any]) -> Iterator[str]:
-    """Yield the names of the inputs that were taken."""
-    for each in inputs:
-        if isinstance(each, dict) and isinstance(each.get("name"), str) and "sha256" in each:
-            yield each["name"]
 
 
 def _source(name: str) -> Json:

@@ -159,7 +159,7 @@ def _format(entry: Entry, name: str, to: str) -> tuple[Format, str]:
 def _in_json_ld(fmt: Format, entry: Entry) -> Mend:
     """Return the file that is written beside a description in RDF."""
     assert fmt.descriptions is not None
-    content = pretty(fmt.descriptions.json_ld(entry))
+    content = pretty(fmt.descriptions().json_ld(entry))
     path, url = (f"{each.rpartition('.')[0]}.json" for each in (entry.path, entry.url))
     if os.path.lexists(url):
         raise UsageError(f"{path} exists: move it, and run the same command again")

@@ -322,7 +322,7 @@ class Format(Struct, frozen=True):
     #: Read the records that it describes; None for formats that describe none.
     records: OpenRecords | None = None
     #: Write descriptions; None for formats of corpora.
-    descriptions: Descriptions | None = None
+    descriptions: Callable[[], Descriptions] | None = None
     #: Return the JSON Schema of its descriptions in a version, for editors.
     schema: Callable[[str], Mapping[str, Any]] | None = None
     #: Whether findings about a file of a shard may carry edits that repair it.

@@ -7,7 +7,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -215,17 +215,6 @@ class Survey(Struct):
     evidence: Json = field(default_factory=dict)
 
 
-class MakeSurvey(Protocol):
-    """Survey the files below a folder, except some paths, for a description of a version.
-
-    `prefix` leads to the folder from the description; files `beside` the data will be written, and no pattern may match them.
-    """
-
-    def __call__(
-        self, folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
-    ) -> Survey: ...
-
-
 class Descriptions(Struct, frozen=True):
     """How corpora of any format, and folders of files in no format, are described in this one."""
 
@@ -239,7 +228,8 @@ class Descriptions(Struct, frozen=True):
     json_ld: Callable[[Entry], Json]
     #: Return whether a value has a data type.
     is_of: Callable[[str, object], bool]
-    survey: MakeSurvey
+    #: Survey the files below a folder: the function of `formats/croissant/survey`.
+    survey: Callable[..., Survey]
     #: Return whether the version of a dataset has the recommended form.
     is_good_version: Callable[[str], bool]
 

@@ -110,7 +110,7 @@ def describes_files(folder: Entry) -> bool:
     fmt, entry = described
     in_rdf = not entry.name.endswith(".json")
     try:
-        description = fmt.descriptions.json_ld(entry) if in_rdf and fmt.descriptions else _object(entry)
+        description = fmt.descriptions().json_ld(entry) if in_rdf and fmt.descriptions else _object(entry)
     except (OSError, BadInput):
         return False  # which its own check reports
     has_sets = any("contentUrl" not in each and "containedIn" not in each for _, each in _resources(description))

@@ -9,13 +9,13 @@ from corpusfmt.formats.croissant.check import Checker
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.files import names_of
 from corpusfmt.formats.croissant.data.reader import name_of, reading
-from corpusfmt.formats.croissant.layout import plan
+from corpusfmt.formats.croissant.layout import plan, syntax_of
 from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileSet, RecordSet, Resource
 from corpusfmt.formats.croissant.ruleset import RULES
 from corpusfmt.formats.recordsets import Column, ColumnType, Record, RecordSource
 from corpusfmt.io.paths import Entry
-from corpusfmt.model import BadInput, Finding, Severity, UsageError
+from corpusfmt.model import BadInput, Finding, Json, Severity, UsageError
 from corpusfmt.rules import finding_of
 from corpusfmt.wording import clipped, unknown
 
@@ -103,6 +103,14 @@ def split_of(record_set: RecordSet) -> tuple[str | None, list[str]]:
 def description_at(entry: Entry) -> Entry:
     """Return the description at a path: the file itself, or the one in a folder. Raises `UsageError` if there is none."""
     return plan(entry, CheckOptions()).shards[0].files["description"] if entry.kind == "directory" else entry
+
+
+def json_ld(entry: Entry) -> Json:
+    """Return a description in RDF as JSON-LD. Raises `UsageError` for one that is, `BadInput` for what is no description."""
+    if not syntax_of(entry):
+        raise UsageError(f"{entry.path} is JSON-LD")
+    tree: Json = understood(entry).tree
+    return tree
 
 
 def understood(entry: Entry) -> Description:

@@ -16,6 +16,7 @@ from msgspec import Struct
 from xxhash import xxh3_64_intdigest
 
 from corpusfmt.formats.croissant.data.signatures import HEAD, format_of
+from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.io.keys import KeyWriter, repeated
 from corpusfmt.wording import clipped, plural
 
@@ -113,6 +114,17 @@ def is_spelt_as(name: str, text: str) -> bool:
     """Return whether a text has a type to all readers."""
     further = _FURTHER.get(name)
     return _ONE[name].fullmatch(text) is not None and (further is None or further(text))
+
+
+def is_of(data_type: str, value: object) -> bool:
+    """Return whether a value has a data type."""
+    if isinstance(value, str) and data_type in OF_STRINGS:
+        return is_spelt_as(data_type, value)
+    try:
+        CASTS[data_type](value)
+    except ValueError:
+        return False
+    return True
 
 
 #: A missing value, as opposed to null.

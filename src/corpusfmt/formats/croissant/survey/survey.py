@@ -334,7 +334,10 @@ class Group(Struct):
 def survey(
     folder: Entry, *, prefix: str, leave_out: Callable[[Entry], bool], version: str, beside: Iterable[str]
 ) -> Survey:
-    """Survey the files below a folder, or one file, except for some paths, for a description of a version."""
+    """Survey the files below a folder, or one file, except for some paths, for a description of a version.
+
+    `prefix` leads to the folder from the description; files `beside` the data will be written, and no pattern may match them.
+    """
     with temporary_folder() as scratch:
         surveyor = _Surveyor(prefix, Keys(scratch), version, beside)
         surveyor.take_all(folder, leave_out)
