@@ -147,7 +147,10 @@ COMPLAINTS: list[tuple[Callable[[dict[str, Any]], None], str]] = [
     (_set("lines", "min-chars", -1), r"`lines.min-chars` is -1, expected an integer from 0"),
     (_set("lines", "min-chars", "many"), r'`lines.min-chars` is "many", expected an integer from 0'),
     (_set("lines", "min-chars", 100.0), r"`lines.min-chars` is 100.0, expected an integer from 0"),
-    (_set("lines", "max-chars", 7), r"`lines.max-chars` is unknown; known: min-chars, min-confidence"),
+    (
+        _set("lines", "max-chars", 7),
+        r"`lines.max-chars` is unknown \(did you mean `min-chars`\?\); known: min-chars, min-confidence",
+    ),
     (lambda found: found["lines"].pop("min-chars"), r"'min-chars' is a required property of `lines`"),
     (lambda found: found.pop("output"), r"'output' is a required property"),
     (_set("deduplication", "hash", "md5"), r'`deduplication.hash` is "md5", expected `siphash_128` or `xxh64`'),
