@@ -14,24 +14,23 @@ from rdflib.term import Node
 
 from corpusfmt.formats.croissant.format import FORMAT
 from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
-from corpusfmt.formats.croissant.model.extensions import (
-    CLASSES,
-    EXTENSION_SHAPES,
-    KINDS_OF,
-    SCHEMA_ORG_SHAPES,
-    TERM_SHAPES,
-)
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, local_name
 from corpusfmt.formats.croissant.model.shapes import (
+    CLASSES,
     DATA_SOURCE,
+    EXTENSION_SHAPES,
     EXTRACT,
     FIELD,
+    KINDS_OF,
+    SCHEMA_ORG_SHAPES,
     SHAPES,
+    TERM_SHAPES,
     TRANSFORM,
     UNMAPPED_BY_APPENDIX,
+    Property,
+    Shape,
     properties_of,
 )
-from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.formats.croissant.model.values import FORMS
 from corpusfmt.model import Rule, Severity
 from corpusfmt.profiles import shipped_profile

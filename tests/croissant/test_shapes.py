@@ -17,8 +17,7 @@ from support import every
 import corpusfmt
 from corpusfmt.formats.croissant.model.contexts import appendix
 from corpusfmt.formats.croissant.model.nodes import local_name
-from corpusfmt.formats.croissant.model.shapes import FIELD, RECORD_SET, SHAPES, TRANSFORM
-from corpusfmt.formats.croissant.model.tables import Shape
+from corpusfmt.formats.croissant.model.shapes import FIELD, RECORD_SET, SHAPES, TRANSFORM, Shape
 
 VERSIONS = ("1.0", "1.1")
 JUDGED_BY_SHAPES = {f"CRO{number}" for number in (203, *range(205, 216), 301, 401, 402, 420, 501, 811)} - {"CRO204"}

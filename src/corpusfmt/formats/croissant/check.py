@@ -13,7 +13,6 @@ from corpusfmt.formats import CheckOptions, Shard, ShardResult
 from corpusfmt.formats.croissant.data.findings import Gap
 from corpusfmt.formats.croissant.layout import content_of, syntax_of
 from corpusfmt.formats.croissant.model.expand import ExpansionFault, expand
-from corpusfmt.formats.croissant.model.extensions import CLASSES, KINDS_OF
 from corpusfmt.formats.croissant.model.graph import (
     Dataset,
     DataSource,
@@ -25,8 +24,14 @@ from corpusfmt.formats.croissant.model.graph import (
 )
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, Places, decode, name_at, parse
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, Literal, Node, Value
-from corpusfmt.formats.croissant.model.shapes import ALL_SHAPES, CROISSANT_PROPERTIES, properties_of
-from corpusfmt.formats.croissant.model.tables import Property
+from corpusfmt.formats.croissant.model.shapes import (
+    ALL_SHAPES,
+    CLASSES,
+    CROISSANT_PROPERTIES,
+    KINDS_OF,
+    Property,
+    properties_of,
+)
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS, has_form
 from corpusfmt.formats.croissant.model.version import meant_extension, version_in_text
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of, shown

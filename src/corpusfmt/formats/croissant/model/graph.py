@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from corpusfmt.formats.croissant.model.arrays import ArrayShape, items, parsed_shape
 from corpusfmt.formats.croissant.model.expand import Expansion
-from corpusfmt.formats.croissant.model.extensions import TASKS, TERM_SHAPES
 from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name, short
 from corpusfmt.formats.croissant.model.shapes import (
@@ -27,10 +26,13 @@ from corpusfmt.formats.croissant.model.shapes import (
     LATER_TERMS,
     RECORD_SET,
     REMOVED_TERMS,
+    TASKS,
+    TERM_SHAPES,
     TRANSFORM,
     UNMAPPED_BY_APPENDIX,
+    Property,
+    Shape,
 )
-from corpusfmt.formats.croissant.model.tables import Property, Shape
 from corpusfmt.formats.croissant.model.version import version_of
 from corpusfmt.formats.croissant.model.vocabulary import NearMisses, is_schema_property
 from corpusfmt.io.text import JsonFault, escaped, parsed_json, path_to

@@ -20,10 +20,9 @@ from rdflib.plugins.parsers.notation3 import BadSyntax
 
 from corpusfmt.formats.croissant.model.contexts import appendix
 from corpusfmt.formats.croissant.model.expand import BASE
-from corpusfmt.formats.croissant.model.extensions import TASKS
 from corpusfmt.formats.croissant.model.jsontree import Places
 from corpusfmt.formats.croissant.model.nodes import LATER_NAMESPACES, NAMESPACES, OTHER_NAMESPACES, short
-from corpusfmt.formats.croissant.model.shapes import SHAPES
+from corpusfmt.formats.croissant.model.shapes import SHAPES, TASKS
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.io.limits import bounded_memory, meter
 from corpusfmt.io.text import JsonFault, parsed_json, path_to

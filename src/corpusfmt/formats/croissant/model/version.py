@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.nodes import Value
+from corpusfmt.formats.croissant.model.shapes import VOCABULARIES
 
 VERSIONS = ("0.8", "1.0", "1.1")
 #: The versions that are written, the default last.

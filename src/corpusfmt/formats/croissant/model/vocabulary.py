@@ -99,6 +99,11 @@ class NearMisses:
         alike = get_close_matches(name, likely, n=1, cutoff=0.75)
         return next(tails, "") or "".join(alike)
 
+    def hint(self, name: str, known: Iterable[str], otherwise: str, *, as_tail: bool = False) -> str:
+        """Return a hint with the known name closest to a misspelled one, or another if none is close."""
+        likely = self.of(name, known, as_tail=as_tail)
+        return f"did you mean `{likely}`?" if likely else otherwise
+
     def of_property(self, name: str, croissant: Iterable[str]) -> str:
         """Return the Croissant or schema.org property closest to a local name."""
         return self.of(name, sorted({*croissant, *_COMMON_PROPERTIES}))

@@ -8,11 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from corpusfmt.formats.croissant.model.contexts import appendix, bundled, is_keyword_like
-from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.graph import Field, RecordSet, View
 from corpusfmt.formats.croissant.model.jsontree import name_at, parent_of
 from corpusfmt.formats.croissant.model.nodes import NAMESPACES, OTHER_NAMESPACES
-from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES
+from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, VOCABULARIES
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property
 from corpusfmt.formats.croissant.repairs.draft import Draft
 from corpusfmt.formats.croissant.repairs.registry import Defect, Review, is_slip, repairs, sure

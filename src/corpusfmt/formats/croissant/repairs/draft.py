@@ -13,8 +13,7 @@ from typing import Any
 
 from corpusfmt.formats.croissant.model.graph import Description, View
 from corpusfmt.formats.croissant.model.jsontree import TOKEN, Node, Places, name_at, parent_of
-from corpusfmt.formats.croissant.model.shapes import properties_of
-from corpusfmt.formats.croissant.model.tables import Property
+from corpusfmt.formats.croissant.model.shapes import Property, properties_of
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.text import escaped
 from corpusfmt.model import Edit, Finding, Fix

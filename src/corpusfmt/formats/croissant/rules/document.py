@@ -8,7 +8,6 @@ from itertools import chain
 
 from msgspec import Struct
 
-from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.graph import (
     Description,
     Element,
@@ -29,7 +28,7 @@ from corpusfmt.formats.croissant.model.nodes import (
     local_name,
     misbound,
 )
-from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAINS, REMOVED_TERMS
+from corpusfmt.formats.croissant.model.shapes import CROISSANT_PROPERTIES, DOMAINS, REMOVED_TERMS, VOCABULARIES
 from corpusfmt.formats.croissant.model.values import NOT_IN_IRIS
 from corpusfmt.formats.croissant.model.version import VERSION_IRI
 from corpusfmt.formats.croissant.model.vocabulary import is_schema_property

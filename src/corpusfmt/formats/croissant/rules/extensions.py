@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from corpusfmt.formats.croissant.model.extensions import VOCABULARIES
 from corpusfmt.formats.croissant.model.graph import Dataset, Description, Term
 from corpusfmt.formats.croissant.model.nodes import Node, local_name
+from corpusfmt.formats.croissant.model.shapes import VOCABULARIES
 from corpusfmt.formats.croissant.model.wording import article, clip, one_of
 from corpusfmt.formats.croissant.rules.dataset import date_fault
 from corpusfmt.formats.croissant.ruleset import RULES, WARNING

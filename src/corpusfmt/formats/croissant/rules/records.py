@@ -96,8 +96,8 @@ def key_not_a_field(record_set: RecordSet) -> Iterator[Problem]:
         named = value.iri
         if record_set.field_named(named) is None:
             fields = (field.id for field in record_set.fields if field.id is not None)
-            likely = record_set.description.near_misses.of(named or "", fields, as_tail=True)
-            hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
+            hint = "write the `@id` of a field of this record set"
+            hint = record_set.description.near_misses.hint(named or "", fields, hint, as_tail=True)
             message = f"`key` names `{named}`, which is not a field of the record set"
             yield record_set.problem(message, hint, value)
 
@@ -264,8 +264,8 @@ def fileproperty_unknown(extract: Extract) -> Iterator[Problem]:
     """
     for literal in extract.texts("cr:fileProperty"):
         if literal.value not in _FILE_PROPERTIES:
-            likely = extract.description.near_misses.of(literal.value, _FILE_PROPERTIES)
-            hint = f"did you mean `{likely}`?" if likely else f"write {one_of(_FILE_PROPERTIES[:-1])}"
+            known = f"write {one_of(_FILE_PROPERTIES[:-1])}"
+            hint = extract.description.near_misses.hint(literal.value, _FILE_PROPERTIES, known)
             yield extract.problem(f"unknown file property `{clip(literal.value)}`", hint, literal)
 
 
