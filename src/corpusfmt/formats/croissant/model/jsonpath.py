@@ -199,11 +199,6 @@ class _Path(JSONPath):
         return [_Node(self.env, value, data) for value in _selected(self.env, self.segments, data)]
 
 
-class _FromValue(RelativeFilterQuery):
-    def evaluate(self, context: Any) -> object:
-        return NodeList(self.path.finditer(context.current))
-
-
 class _Lexer(Lexer):
     # Letters, digits, `_` and all beyond ASCII; a class that names those compiles a hundred times as slowly.
     key_pattern = r"[^\x00-@\[-^`{-\x7f][^\x00-/:-@\[-^`{-\x7f]*"
@@ -216,7 +211,7 @@ class _Parser(Parser):
 
     def parse_relative_query(self, stream: TokenStream) -> BaseExpression:
         stream.eat(TOKEN_SELF)
-        return _FromValue(_Path(env=self.env, segments=self.parse_query(stream)))
+        return RelativeFilterQuery(_Path(env=self.env, segments=self.parse_query(stream)))
 
 
 class _Match(FilterFunction):

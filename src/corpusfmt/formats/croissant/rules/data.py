@@ -99,8 +99,8 @@ def _unknown_keys(record_set: RecordSet, name: str) -> Iterator[Problem]:
                 unknown.setdefault(key, []).append(pointer)
     for key, pointers in unknown.items():
         ids = (field.id for field in record_set.every_field if field.id is not None)
-        likely = record_set.description.near_misses.of(key, ids, as_tail=True)
-        hint = f"did you mean `{likely}`?" if likely else "write the `@id` of a field of this record set"
+        hint = "write the `@id` of a field of this record set"
+        hint = record_set.description.near_misses.hint(key, ids, hint, as_tail=True)
         message = f"the key `{key}` in `{local_name(name)}` is not a field"
         yield record_set.problem(message, hint, pointers[0], count=len(pointers))
 

@@ -521,8 +521,8 @@ def reference_dangling(reference: Reference) -> Iterator[Problem]:
         return
     written = getattr(reference.value, "written_id", None)
     written = written if isinstance(written, str) else target
-    likely = holder.description.near_misses.of(target, holder.description.definitions)
-    hint = f"did you mean `{likely}`?" if likely else "correct the identifier, or add the node"
+    near_misses, known = holder.description.near_misses, holder.description.definitions
+    hint = near_misses.hint(target, known, "correct the identifier, or add the node")
     what = f"`{holder.key(reference.name)}` names `{written}`" if reference.name else f"`{written}`"
     yield holder.problem(f"{what}, but no node has this `@id`", hint, reference.value, count=reference.count)
 

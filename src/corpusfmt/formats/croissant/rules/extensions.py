@@ -52,9 +52,8 @@ def extension_class_unknown(description: Description) -> Iterator[Problem]:
         for kind in node.types:
             vocabulary = VOCABULARIES.get(kind.partition(":")[0])
             if vocabulary is not None and kind not in vocabulary.classes:
-                likely = description.near_misses.of(kind, sorted(vocabulary.classes))
                 known = one_of(sorted(vocabulary.classes)) if vocabulary.classes else "a class of another vocabulary"
-                hint = f"did you mean `{likely}`?" if likely else f"write {known}"
+                hint = description.near_misses.hint(kind, sorted(vocabulary.classes), f"write {known}")
                 at = description.places.of(f"{node.pointer}/@type")
                 yield Problem(f"{vocabulary.owner} has no class `{kind}`", at, hint)
 
