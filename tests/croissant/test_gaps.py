@@ -192,14 +192,6 @@ def test_a_filter_that_is_not_followed(inside: bool, tmp_path: Path) -> None:
     assert b"is not supported" in done.stdout
 
 
-def test_formats_that_are_not_read(tmp_path: Path) -> None:
-    table = record_set(field("a", "t.h5", {"column": "a"}))
-    path = write(tmp_path, [file("t.h5", "application/x-hdf5")], table, t__h5=b"\x89HDF\r\n")
-    report = judged(path)
-    reason = 'distribution "t.h5": no columns or JSON paths can be read from encodingFormat application/x-hdf5'
-    assert (report.verdict, report.coverage.gaps) == ("incomplete", {("t.h5", "data", reason): 1})
-
-
 def test_a_large_json_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "MAX_JSON", 10)
     table = record_set(field("id", "t.json", {"jsonPath": "$..id"}))
@@ -222,20 +214,6 @@ def test_pictures_are_not_decoded(tmp_path: Path) -> None:
     assert found(report) == []
     reason = 'recordSet "r" › field "r/picture": images are not decoded'
     assert (report.verdict, report.coverage.gaps) == ("incomplete", {("metadata.json", "data", reason): 2})
-
-
-def test_pictures_that_are_none(tmp_path: Path) -> None:
-    path = pictures(tmp_path, a=b"<html>", b=PNG, c=JPEG, d=b"")
-    report = judged(path)
-    assert sorted(found(report)) == [("CRO615", "error"), ("CRO615", "error"), ("CRO615", "warning")]
-    assert [each.message.partition(": ")[2] for each in report.findings if each.code == "CRO615"] == [
-        "`p/a.jpg` has another signature, `encodingFormat` is `image/jpeg`",
-        "`p/b.jpg` is image/png, `encodingFormat` is `image/jpeg`",
-        "`p/d.jpg` is empty, `encodingFormat` is `image/jpeg`",
-    ]
-    records, findings = read(path)
-    assert records == [{"r/picture": PNG}, {"r/picture": JPEG}]
-    assert codes(findings) == ["CRO615"] * 3
 
 
 def test_one_picture_is_reported_once(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from croissant.documents import SCHEMAS, errors
 from hypothesis import given
 from hypothesis import strategies as st
-from support import gzipped, run_cli
+from support import gzipped
 
 import corpusfmt
 from corpusfmt.formats.croissant.model.arrays import parsed_shape, shape_fault
@@ -105,17 +105,6 @@ def test_a_file_in_a_manifest_on_the_web_or_in_itself_is_a_gap(tmp_path: Path) -
     report = corpusfmt.validate(path, data=True)
     assert not {"CRO601", "GEN000"} & report.by_rule.keys()
     assert "its manifest is in itself" in str(report.coverage.gaps)
-
-
-def test_a_manifest_of_names_that_lead_out_opens_nothing(tmp_path: Path) -> None:
-    inside = tmp_path / "inside"
-    inside.mkdir()
-    (tmp_path / "secret.txt").write_text("secret")
-    (inside / "list.txt").write_text(f"../secret.txt\n{tmp_path / 'secret.txt'}\n")
-    path = described(inside, LISTED, TEXT)
-    report = corpusfmt.validate(path, data=True)
-    assert [(each.code, each.location.line) for each in errors(report)] == [("CRO601", 1), ("CRO601", 2)]
-    assert b"secret" not in run_cli("records", str(path)).stdout
 
 
 def test_of_many_missing_files_the_first_are_told(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from croissant.documents import check, document, errors
 from hypothesis import given
 from hypothesis import strategies as st
-from support import gzipped, run_cli
+from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats.croissant.data import csvrows, reader
@@ -242,12 +242,6 @@ def test_a_replacement_without_a_slash_is_said(tmp_path: Path) -> None:
         one_column(tmp_path, "a\n", "sc:Text", source={"transform": {"replace": "a"}})
 
 
-def test_what_does_not_match_is_told(tmp_path: Path) -> None:
-    values, findings = one_column(tmp_path, "1.jpg\ncover.jpg\n", "sc:Text", source={"transform": {"regex": "^(\\d)"}})
-    assert values == ["1"]
-    assert [(each.code, each.location.line) for each in findings] == [("CRO610", 3)]
-
-
 @pytest.mark.parametrize("pattern", ["(a+)+$", "(a|aa)*b", "(.*)*x"])
 def test_patterns_without_end(pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("corpusfmt.formats.croissant.data.reader.TIME_LIMIT", 0.5)
@@ -383,12 +377,6 @@ def test_a_path_to_no_record(content: bytes, expected: list[str], tmp_path: Path
     assert codes(errors(corpusfmt.validate(path, format="croissant", data=True))) == expected
 
 
-def test_a_deep_path_to_nothing(tmp_path: Path) -> None:
-    fields = [field(name, "t.json", {"jsonPath": f"$..{name}"}) for name in ("id", "prize")]
-    path = one(tmp_path, "t.json", "application/json", b'[{"id": 1}]', *fields)
-    assert codes(read(path)[1]) == ["CRO606"]
-
-
 @pytest.mark.parametrize(
     ("kind", "content"),
     [
@@ -406,12 +394,6 @@ def test_a_deep_path_to_nothing(tmp_path: Path) -> None:
 def test_formats_by_their_names(kind: str, content: bytes, tmp_path: Path) -> None:
     path = one(tmp_path, "t", kind, content, field("a", "t", {"column": "a"}, "sc:Integer"))
     assert read(path) == ([{"r/a": 2}], [])
-
-
-def test_json_lines_without_a_line(tmp_path: Path) -> None:
-    lines = record_set(field("a", "t.jsonl", {"column": "a"}))
-    path = write(tmp_path, [file("t.jsonl", "application/jsonlines")], lines, t__jsonl=b"")
-    assert read(path) == ([], [])
 
 
 @pytest.mark.parametrize(
@@ -434,14 +416,6 @@ def test_where_a_file_does_not_read_on(content: bytes, kind: str, line: int, mes
     assert finding.message.startswith(message)
 
 
-def test_a_member_that_some_files_have(tmp_path: Path) -> None:
-    fields = [field(name, "t-set", {"jsonPath": f"$[*].{name}"}) for name in ("id", "price")]
-    path = write(tmp_path, [files("t-set", "t*.json", "application/json")], record_set(*fields))
-    (tmp_path / "t1.json").write_bytes(b'[{"id": 1}]')
-    (tmp_path / "t2.json").write_bytes(b'[{"id": 2, "price": 3}]')
-    assert read(path) == ([{"r/id": "1", "r/price": None}, {"r/id": "2", "r/price": "3"}], [])
-
-
 def test_one_object_is_one_record(tmp_path: Path) -> None:
     fields = [field(name, "t.json", {"jsonPath": f"$.{name}"}) for name in ("id", "a.b")]
     path = one(tmp_path, "t.json", "application/json", b'{"id": 1, "a": {"b": 2}}', *fields)
@@ -455,17 +429,6 @@ def test_paths_that_lead_to_other_records(tmp_path: Path) -> None:
     assert len(read(path)[0]) == 3
     (tmp_path / "t.json").write_bytes(content.replace(b', {"c": 2}', b""))
     assert codes(read(path)[1]) == ["CRO608"]
-
-
-def test_a_list_where_one_value_is_expected(tmp_path: Path) -> None:
-    path = one(
-        tmp_path,
-        "t.jsonl",
-        "application/jsonlines",
-        JSON["application/jsonlines"],
-        field("tags", "t.jsonl", {"column": "tags"}),
-    )
-    assert codes(read(path)[1]) == ["CRO609", "CRO609"]
 
 
 def test_lines_that_are_no_json(tmp_path: Path) -> None:
@@ -553,29 +516,6 @@ def test_members_of_archives(kind: str, tmp_path: Path) -> None:
     assert not (tmp_path.parent / "out.jpg").exists()
 
 
-def test_a_table_in_an_archive_has_lines(tmp_path: Path) -> None:
-    inside = file("t.csv", "text/csv", containedIn={"@id": "all.zip"})
-    path = write(
-        tmp_path,
-        [file("all.zip", "application/zip"), inside],
-        record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
-        all__zip=packed("zip", {"t.csv": b"a\n1\nx\n"}),
-    )
-    records, findings = read(path)
-    assert records == [{"r/a": 1}]
-    assert [str(each.location) for each in findings] == ["all.zip/t.csv:3"]
-
-
-def test_compressed_tables(tmp_path: Path) -> None:
-    described = [file("t.csv.gz", "text/csv")]
-    fields = record_set(field("a", "t.csv.gz", {"column": "a"}, "sc:Integer"))
-    path = write(tmp_path, described, fields)
-    (tmp_path / "t.csv.gz").write_bytes(gzipped(b"a\n1\n"))
-    assert read(path) == ([{"r/a": 1}], [])
-    (tmp_path / "t.csv.gz").write_bytes(gzipped(b"a\n1\n")[:-4])
-    assert codes(read(path)[1]) == ["GEN101"]
-
-
 def test_files_of_a_folder(tmp_path: Path) -> None:
     (tmp_path / "d").mkdir()
     for name in ("d/a.txt", "d/b.txt", "c.txt"):
@@ -587,11 +527,6 @@ def test_files_of_a_folder(tmp_path: Path) -> None:
         record_set(field("text", "texts-set", {"fileProperty": "content"})),
     )
     assert read(path) == ([{"r/text": "c.txt"}, {"r/text": "d/a.txt"}], [])
-
-
-def test_a_file_set_that_selects_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path, [files("s-set", "*.none")], record_set(field("a", "s-set", {"fileProperty": "content"})))
-    assert codes(read(path)[1]) == ["CRO605"]
 
 
 # --- joins and nesting ---
@@ -642,13 +577,6 @@ def test_what_is_wrong_with_joined_data_is_told(tmp_path: Path) -> None:
     records, findings = read(path, "r")
     assert [each["r/title"] for each in records] == ["Alien"]
     assert [(each.code, str(each.location)) for each in findings] == [("CRO609", "films.csv:3")]
-
-
-def test_a_record_for_each_match(tmp_path: Path) -> None:
-    title = drawn("title", "films/title")
-    contents = {**CONTENTS, "films__csv": b"id,title\n2,Brazil\n2,Brasil\n"}
-    path = write(tmp_path, TABLES, FILMS, record_set(VIEWS[0], title), **contents)
-    assert [each["r/title"] for each in read(path, "r")[0]][:3] == ["Brazil", "Brasil", None]
 
 
 ID = {"@type": "cr:Field", "@id": "r/id", "source": {"@id": "films/id"}}
@@ -1191,12 +1119,6 @@ def test_findings_come_where_their_records_would(kind: str, tmp_path: Path) -> N
         assert done.returncode == status
         assert done.stdout.count(b"\n") == min(int(limit), 4)
         assert done.stderr.count(b": CRO609 error") == (2 if limit == "9" else 1)
-
-
-def test_a_join_without_a_match_is_reported_behind_its_record(tmp_path: Path) -> None:
-    joined = record_set(*VIEWS, {"@type": "cr:Field", "@id": "r/title", "source": {"@id": "films/title"}})
-    path = write(tmp_path, TABLES, FILMS, joined, **CONTENTS)
-    assert in_order(path, "r/title") == ["Brazil", "Alien", "Brazil", None, "CRO613", None]
 
 
 def test_a_join_without_a_match_is_reported_behind_the_first_record_of_its_row(tmp_path: Path) -> None:

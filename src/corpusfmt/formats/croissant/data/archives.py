@@ -225,7 +225,7 @@ _EXTENSIONS = (
 )  # fmt: skip
 
 
-class _Unpacked:
+class ChunkFile:
     """Chunks as a sequential file."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
@@ -244,7 +244,7 @@ class _Unpacked:
 
 def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
     chunks = iter(Chunks(file, codec_of_content(head), path))
-    with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
+    with _Archive.open(fileobj=cast("Any", ChunkFile(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
         while (info := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]
             if info.isreg() and selects(_path_in(info.name)):  # links and devices have no content

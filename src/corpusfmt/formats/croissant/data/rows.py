@@ -115,17 +115,17 @@ def batches(view: Resource, opened: Opened, takes: Collection[Take]) -> Iterator
 
 def _with_content(opened: Opened) -> tuple[Opened, bytes]:
     """Return the content of a file, and the file with its content unread again."""
-    stored = bytearray()
-    for chunk in opened.chunks:
-        stored += chunk
-        if len(stored) > MAX_CONTENT:
-            raise Broken(too_long(Location(opened.path), len(stored), MAX_CONTENT))
-    content = bytearray()
-    for chunk in decompressed(iter([bytes(stored)]), opened.name, opened.path):
-        content += chunk
-        if len(content) > MAX_CONTENT:
-            raise Broken(too_long(Location(opened.path), len(content), MAX_CONTENT))
-    return replace(opened, chunks=iter([bytes(stored)])), bytes(content)
+
+    def whole(chunks: Iterator[bytes]) -> bytes:
+        data = bytearray()
+        for chunk in chunks:
+            data += chunk
+            if len(data) > MAX_CONTENT:
+                raise Broken(too_long(Location(opened.path), len(data), MAX_CONTENT))
+        return bytes(data)
+
+    stored = whole(opened.chunks)
+    return replace(opened, chunks=iter([stored])), whole(decompressed(iter([stored]), opened.name, opened.path))
 
 
 def _structured(view: Resource, opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
@@ -185,9 +185,12 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         columns: dict[Take, list[Any]] = {take: [] for take in takes}
         for line in group:
             try:
-                value = _decoded(opened.path, line)
-            except Broken as broken:
-                faults.append(broken.fault)
+                value = decoded_value(line.data)
+            except UnicodeDecodeError:
+                faults.append(bad_line(opened.path, line))
+                continue
+            except judged.JsonFault as fault:
+                faults.append(bad_json(Location(opened.path, line.line, line.byte), fault))
                 continue
             kept.append(line.line)
             for take, getter in getters.items():
@@ -202,15 +205,6 @@ def _json_lines(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
     if seen and unseen:
         faults = [*nowhere(opened.path, sorted(unseen), list(names))]
         yield Batch(opened.path, 0, {take: [] for take in takes}, [], faults=faults)
-
-
-def _decoded(path: str, line: Line) -> Any:
-    try:
-        return decoded_value(line.data)
-    except UnicodeDecodeError as error:
-        raise Broken(bad_line(path, line)) from error
-    except judged.JsonFault as fault:
-        raise Broken(bad_json(Location(path, line.line, line.byte), fault)) from fault
 
 
 #: The value of a take that selects nothing.
@@ -246,8 +240,10 @@ def _within(record: Any, steps: list[Step], take: Take) -> Any:
     if take.kind == "jsonPath":
         return _ABSENT if not values else values[0] if len(values) == 1 else values
     several = _first_of_several(steps)
+    if values == [None] and several == len(steps):
+        return None
     if values:
-        return None if values == [None] and several == len(steps) else _list_of(values)
+        return values[0] if len(values) == 1 and isinstance(values[0], list) else values
     return _ABSENT if _selected(record, steps[:several], take) in ([], [None]) else []
 
 
@@ -324,11 +320,6 @@ def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any
     message = f"`{take.name}` gives {len(_selected(tree, steps, take))} values for {count} records"
     hint = "make the paths select the same records"
     raise Broken(Fault(DATA_RAGGED_COLUMNS, Problem(message, Location(opened.path), hint)))
-
-
-def _list_of(values: list[Any]) -> list[Any]:
-    """Return the values of a repeated field: the values that a path selects, or the list that it selects."""
-    return values[0] if len(values) == 1 and isinstance(values[0], list) else values
 
 
 def _json_column(opened: Opened, tree: Any, take: Take) -> list[Any]:
