@@ -17,8 +17,7 @@ from corpusfmt.formats.croissant.data.batches import NotRead
 from corpusfmt.io.limits import Account, meter
 from corpusfmt.io.streams import Chunks, StreamFault, codec_of_content
 
-# A block of a table costs a few dozen calls, regardless of its size.
-READ_SIZE = 1024 * 1024
+READ_SIZE = 256 * 1024
 # Limits of what must be in memory at once: names and their extensions, and the directory of a zip archive.
 _MOST_HEADER_BYTES = 1024 * 1024
 _MOST_DIRECTORY_BYTES = 16 * 1024 * 1024
@@ -225,7 +224,7 @@ _EXTENSIONS = (
 )  # fmt: skip
 
 
-class ChunkFile:
+class _Unpacked:
     """Chunks as a sequential file."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:
@@ -244,7 +243,7 @@ class ChunkFile:
 
 def _tar_members(file: BinaryIO, head: bytes, path: str, selects: Callable[[str], bool]) -> Iterator[Member]:
     chunks = iter(Chunks(file, codec_of_content(head), path))
-    with _Archive.open(fileobj=cast("Any", ChunkFile(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
+    with _Archive.open(fileobj=cast("Any", _Unpacked(chunks)), mode="r|", bufsize=READ_SIZE) as archive:
         while (info := archive.next()) is not None:
             archive.members.clear()  # type: ignore[attr-defined]
             if info.isreg() and selects(_path_in(info.name)):  # links and devices have no content

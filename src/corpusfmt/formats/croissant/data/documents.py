@@ -143,7 +143,17 @@ def _chosen(description: Description, reading: ReadOptions) -> Chosen:
             raise UsageError(f"{what}: name one with {option} ({', '.join(known) or 'there are no record sets'})")
         record_set, text = found[0]
     name = next(name for name, each in known.items() if each is record_set)
-    return Chosen(name, record_set, text, _id_fields(record_set, reading.id_field))
+    ids = _fields_called(record_set, reading.id_field or _ID)
+    if len(ids) == 1:
+        return Chosen(name, record_set, text, (ids[0],))
+    if reading.id_field is not None:
+        what = "no field" if not ids else "several fields"
+        raise UsageError(f"{record_set.title} has {what} `{reading.id_field}` for --id-field ({_listed(record_set)})")
+    names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
+    keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
+    whole = tuple(each for each in keys if each is not None and each in record_set.fields)
+    # Part of a key does not identify a record.
+    return Chosen(name, record_set, text, whole if len(whole) == len(keys) else ())
 
 
 def _listed(record_set: RecordSet) -> str:
@@ -157,19 +167,6 @@ def _text_field(record_set: RecordSet, name: str | None) -> Field | None:
         if len(found) == 1:
             return found[0]
     return None
-
-
-def _id_fields(record_set: RecordSet, name: str | None) -> tuple[Field, ...]:
-    found = _fields_called(record_set, name or _ID)
-    if len(found) == 1:
-        return (found[0],)
-    if name is not None:
-        what = "no field" if not found else "several fields"
-        raise UsageError(f"{record_set.title} has {what} `{name}` for --id-field ({_listed(record_set)})")
-    names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
-    keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
-    whole = tuple(each for each in keys if each is not None and each in record_set.fields)
-    return whole if len(whole) == len(keys) else ()  # part of a key does not identify a record
 
 
 def _fields_called(record_set: RecordSet, name: str) -> list[Field]:

@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, ChunkFile, Member, is_archive, members
+from corpusfmt.formats.croissant.data.archives import READ_SIZE, ArchiveFault, Member, is_archive, members
 from corpusfmt.formats.croissant.data.batches import Broken, NotRead
 from corpusfmt.formats.croissant.data.findings import DATA_ARCHIVE_CORRUPT, DATA_FILE_MISSING, DATA_FILESET_EMPTY
 from corpusfmt.formats.croissant.data.globs import matches, may_match_below
@@ -173,6 +173,16 @@ def members_of(view: Resource, entry: Entry, selects: Callable[[str], bool] = la
         yield Member(member.path, whole(member.chunks))
 
 
+class _Chunked:
+    """Chunks as a file, for the decompressors."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    def read(self, _size: int = -1, /) -> bytes:
+        return next(self._chunks, b"")
+
+
 def split_codec(name: str) -> tuple[str, Codec]:
     """Return the name of a file without its compression suffix, and the codec of that suffix."""
     codec = codec_of_name(name)
@@ -184,7 +194,7 @@ def decompressed(chunks: Iterator[bytes], name: str, path: str) -> Iterator[byte
     if the package for it is missing.
     """
     try:
-        yield from Chunks(ChunkFile(chunks), codec_of_name(name), path, inside=True)
+        yield from Chunks(_Chunked(chunks), codec_of_name(name), path, inside=True)
     except StreamFault as fault:
         raise Broken(broken_stream(Location(path), fault)) from fault
     except UsageError as error:

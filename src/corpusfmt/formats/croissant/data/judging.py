@@ -225,7 +225,14 @@ class _DataJudge:
         fields = record_set.key_fields
         key = _leaves_of(fields, plan.tree.leaves)
         of_rows = len(key) == len(fields) and _makes_one_of_each(plan.tree)
-        leaves = [*plan.leaf.values(), *referring_parents(record_set), *self._of_annotations(record_set)]
+        leaves = [*plan.leaf.values(), *referring_parents(record_set)]
+        # Annotations with values of their own are checked like fields, and are not part of a record.
+        for each in record_set.every_annotation:
+            if each.sources and not each.sub_fields:
+                try:
+                    leaves.append(leaf_of(each))
+                except NotRead as reason:
+                    self._leave_out(_CODES, reason)
         self._sources(record_set, leaves, key if of_rows else [])
         if fields and not of_rows:
             try:
@@ -233,17 +240,15 @@ class _DataJudge:
             except NotRead as reason:
                 self._leave_out(("CRO611", "CRO612"), reason)
 
-    def _of_annotations(self, record_set: RecordSet) -> Iterator[Leaf]:
-        """Yield the annotations with values of their own: they are checked like fields, and are not part of a record."""
-        for each in record_set.every_annotation:
-            if each.sources and not each.sub_fields:
-                try:
-                    yield leaf_of(each)
-                except NotRead as reason:
-                    self._leave_out(_CODES, reason)
-
     def _sources(self, record_set: RecordSet, leaves: list[Leaf], key: list[Leaf]) -> None:
-        edges = [edge for leaf in leaves for edge in _foreign(leaf)]
+        edges: list[Edge] = []
+        for leaf in leaves:
+            # Each target once, as a field if it is one.
+            targets: set[int] = set()
+            for edge in references_of(leaf.field, leaf):
+                if id(edge.remote.field) not in targets and edge.remote.origin is not leaf.origin:
+                    targets.add(id(edge.remote.field))
+                    edges.append(edge)
         for origin in {id(leaf.origin): leaf.origin for leaf in leaves}.values():
             own = [leaf for leaf in leaves if leaf.origin is origin]
             own_key = [leaf for leaf in key if leaf.origin is origin]
@@ -306,7 +311,11 @@ class _DataJudge:
                 each.take(table)
         for fault in types.faults():
             self._report(fault)
-        self._not_decoded(leaves, self.records - before)
+        for leaf in leaves if self.records > before else ():
+            kind = next((_MEDIA[each] for each in leaf.field.data_types if each in _MEDIA), None)
+            if kind is not None:
+                left_out = f"{leaf.field.title}: {kind} not decoded"
+                self.gaps.append(Gap(("CRO609",), self._description.places.path, left_out, self.records - before))
         for each in watched:
             each.close()
         for each in of_key:
@@ -339,8 +348,13 @@ class _DataJudge:
         """Return the folder with the keys of a referenced field, which is read once. Raises `NotRead`."""
         name = id(remote.origin), id(remote.field), remote.take.name
         if name not in self._targets:
+            leaf = remote
+            if isinstance(remote.origin, RecordSet) and remote.origin.rows is None and not remote.field.sub_fields:
+                with suppress(NotRead):  # the reference itself reports it
+                    drawn = leaf_of(remote.field)  # its values are taken unchanged
+                    leaf = drawn if isinstance(drawn.origin, Resource) else remote
             try:
-                self._targets[name] = self._collected(_as_read(remote))
+                self._targets[name] = self._collected(leaf)
             except NotRead as reason:
                 self._targets[name] = reason
         target = self._targets[name]
@@ -377,13 +391,6 @@ class _DataJudge:
         if gap not in self._left_out:
             self._left_out.add(gap)
             self.gaps.append(gap)
-
-    def _not_decoded(self, leaves: Sequence[Leaf], values: int) -> None:
-        for leaf in leaves if values else ():
-            kind = next((_MEDIA[each] for each in leaf.field.data_types if each in _MEDIA), None)
-            if kind is not None:
-                reason = f"{leaf.field.title}: {kind} not decoded"
-                self.gaps.append(Gap(("CRO609",), self._description.places.path, reason, values))
 
     def _pass_on(self, fault: Fault) -> None:
         """Report a fault, unless the check of the files reports it: a missing file, or a fault in the description."""
@@ -423,7 +430,10 @@ class _DataJudge:
                 reported += 1
                 if reported <= _SHOWN:
                     shown = clip(values[0] if len(values) == 1 else values)
-                    message = f"{record_set.title}: the key `{shown}` is repeated, first {_spoken(first)}"
+                    place = (
+                        f"on line {first.line}" if first.line is not None else f"in {first.record or 'the description'}"
+                    )
+                    message = f"{record_set.title}: the key `{shown}` is repeated, first {place} of {first.path}"
                     beyond = Fault(DATA_KEY_NOT_UNIQUE, Problem(message, at, "correct one of the records, or the key"))
                     self._report(beyond)
         if beyond is not None and reported > _SHOWN:
@@ -476,33 +486,9 @@ def _counted(fault: Fault, count: int) -> Fault:
     return Fault(fault.type, replace(fault.problem, count=count))
 
 
-def _spoken(at: Location) -> str:
-    place = f"on line {at.line}" if at.line is not None else f"in {at.record or 'the description'}"
-    return f"{place} of {at.path}"
-
-
 def _refers_to_files(leaf: Leaf) -> bool:
     origins = [edge.remote.origin for edge in references_of(leaf.field, leaf)]
     return any(not isinstance(origin, RecordSet) or origin.rows is None for origin in origins)
-
-
-def _as_read(remote: Leaf) -> Leaf:
-    """Return the leaf of the file whose unchanged values a referenced field takes, else the reference itself."""
-    if isinstance(remote.origin, RecordSet) and remote.origin.rows is None and not remote.field.sub_fields:
-        with suppress(NotRead):  # the reference itself reports it
-            leaf = leaf_of(remote.field)
-            if isinstance(leaf.origin, Resource):
-                return leaf
-    return remote
-
-
-def _foreign(leaf: Leaf) -> Iterator[Edge]:
-    """Yield the references of a field, each target once, as a field if it is one."""
-    seen: set[int] = set()
-    for edge in references_of(leaf.field, leaf):
-        if id(edge.remote.field) not in seen and edge.remote.origin is not leaf.origin:
-            seen.add(id(edge.remote.field))
-            yield edge
 
 
 def _leaves_of(fields: Sequence[Field], leaves: Iterable[Leaf]) -> list[Leaf]:

@@ -325,7 +325,9 @@ class RecordReader:
                     yield Record(values, record_set.description.places.of(pointer))
             return
         plan = plan_records(record_set)
-        if len(fields) < len(record_set.fields) and _is_one_table(plan):
+        is_table = not plan.tree.joins and isinstance(plan.tree.origin, Resource)
+        if is_table and all(leaf.take.kind == "column" for leaf in plan.tree.leaves):
+            # A record is a row of one table, so other columns can be ignored.
             plan = plan_records(record_set, [each for _, each in fields])
         for table in self.tables(plan.tree):
             rows = (
@@ -356,7 +358,18 @@ class RecordReader:
 
     def evaluated(self, leaves: Sequence[Leaf], batch: Batch) -> Table:
         """Return the values of leaves for a batch; rows with a value that cannot be cast are rejected."""
-        faults = [each for fault in batch.faults for each in _of_fields(fault, leaves)]
+        faults: list[Fault] = []
+        for trouble in batch.faults:
+            if not isinstance(trouble, NoColumn):
+                faults.append(trouble)
+                continue
+            is_column = trouble.take.kind == "column"
+            what = f"no column `{trouble.take.name}`" if is_column else f"`{trouble.take.name}` selects nothing"
+            for leaf in leaves:  # once for each field that uses the column
+                if leaf.take == trouble.take and leaf.view is not None:
+                    message = f"{leaf.view.title}: {what} in `{trouble.at.path}`"
+                    place = leaf.view.place("cr:column" if is_column else "cr:jsonPath")
+                    faults.append(Fault(DATA_COLUMN_MISSING, Problem(message, place, trouble.hint)))
         bad: set[int] = set()
         rejected: set[int] = set()
         columns: dict[int, Sequence[Any]] = {}
@@ -487,12 +500,6 @@ class RecordReader:
         return faults
 
 
-def _is_one_table(plan: RecordPlan) -> bool:
-    """Return whether a record is a row of one table, so that other columns can be ignored."""
-    is_table = all(leaf.take.kind == "column" for leaf in plan.tree.leaves)
-    return is_table and not plan.tree.joins and isinstance(plan.tree.origin, Resource)
-
-
 def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
     place = leaf.view.at if leaf.view is not None else leaf.field.at
     return Broken(Fault(DATA_TRANSFORM_FAILED, Problem(f"{leaf.field.title}: {message}", place, hint)))
@@ -501,21 +508,6 @@ def _transform_fault(leaf: Leaf, message: str, hint: str) -> Broken:
 def _size(value: Any) -> int:
     """Return the approximate size of a value in bytes."""
     return sys.getsizeof(value) + (len(value) * _TEXT_BYTES if isinstance(value, list) else 0)
-
-
-def _of_fields(fault: Trouble, leaves: Sequence[Leaf]) -> Iterator[Fault]:
-    """Yield a fault as reported: a missing column once for each field that uses it."""
-    if not isinstance(fault, NoColumn):
-        yield fault
-        return
-    for leaf in leaves:
-        if leaf.take == fault.take and leaf.view is not None:
-            is_column = fault.take.kind == "column"
-            what = f"no column `{fault.take.name}`" if is_column else f"`{fault.take.name}` selects nothing"
-            place = leaf.view.place("cr:column" if is_column else "cr:jsonPath")
-            yield Fault(
-                DATA_COLUMN_MISSING, Problem(f"{leaf.view.title}: {what} in `{fault.at.path}`", place, fault.hint)
-            )
 
 
 def value_fault(leaf: Leaf, reason: Reason, at: Location) -> Fault:

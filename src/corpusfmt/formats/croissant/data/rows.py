@@ -267,7 +267,14 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
         text, _ = decode(bytes(data))
         tree, _ = parse(text)
     except (EncodingFault, judged.JsonFault) as fault:
-        raise Broken(_json_fault(fault, opened.path, text, data)) from fault
+        if isinstance(fault, EncodingFault):
+            at = Location(opened.path, line=data.count(b"\n", 0, fault.offset) + 1)
+        else:
+            at = Location(opened.path, line=text.count("\n", 0, (fault.column or 1) - 1) + 1)
+        if isinstance(fault, judged.NumberFault):
+            raise Broken(out_of_range(at, fault)) from fault
+        problem = Problem(f"the JSON is corrupt: {fault}", at, "write the file again as UTF-8")
+        raise Broken(Fault(DATA_ARCHIVE_CORRUPT, problem)) from fault
     columns = {take: _json_column(opened, tree, take) for take in takes if take.kind != "jsonPaths"}
     lost = [take for take, values in columns.items() if not values and _leads_nowhere(tree, take)]
     if lost:
@@ -292,17 +299,6 @@ def _json(opened: Opened, takes: Sequence[Take]) -> Iterator[Batch]:
 
 def _objects(tree: Any) -> list[dict[str, Any]]:
     return [row for row in tree if isinstance(row, dict)] if isinstance(tree, list) else []
-
-
-def _json_fault(fault: EncodingFault | judged.JsonFault, path: str, text: str, data: bytearray) -> Fault:
-    if isinstance(fault, EncodingFault):
-        line = data.count(b"\n", 0, fault.offset) + 1
-    else:
-        line = text.count("\n", 0, (fault.column or 1) - 1) + 1
-    at = Location(path, line=line)
-    if isinstance(fault, judged.NumberFault):
-        return out_of_range(at, fault)
-    return Fault(DATA_ARCHIVE_CORRUPT, Problem(f"the JSON is corrupt: {fault}", at, "write the file again as UTF-8"))
 
 
 def _lists(opened: Opened, tree: Any, take: Take, count: int | None) -> list[Any]:
