@@ -367,6 +367,19 @@ def test_services_are_given_the_worst_and_told_of_the_rest(name: str) -> None:
     assert "omitted: 500 of DOL1" in text
 
 
+def nested(levels: int) -> Any:
+    return json.loads('{"a":' * levels + "1" + "}" * levels)
+
+
+def changed(folder: Path, name: str, value: object) -> Path:
+    """Save a report in which a member of itself, its coverage or its first finding has another value."""
+    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
+    first = saved["findings"][0]
+    next(each for each in (first, first["location"], saved, saved["coverage"]) if name in each)[name] = value
+    (folder / "report.json").write_text(json.dumps(saved, indent=1))
+    return folder / "report.json"
+
+
 def schema() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(json.loads(resource("schemas", "report/report.schema.json").read_bytes()))
 
@@ -517,60 +530,32 @@ def test_a_report_without_its_first_or_last_line_is_not_whole(kept: slice, said:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "taken"),
+    ("names", "values", "message"),
     [
-        ("line", 2**63 - 1, True),
-        ("line", 2**63, False),
-        ("line", 1, True),
-        ("line", 0, False),
-        ("byte", 0, True),
-        ("byte", -1, False),
-        ("byte", 2**63 - 1, True),
+        (["line"], [2**63, 0], "Expected `int` [<>]= "),
+        (["byte"], [-1], "Expected `int` [<>]= "),
+        (["shards_total"], ["x", {}, None, 1.5, True], "Expected `int`"),
+        (
+            ["rule", "slug", "severity", "message", "hint", "path", "format", "started", "finished"],
+            [{"a": 1}, 1, None],
+            "Expected `str`|Invalid enum value",
+        ),
+        (["arguments"], [nested(19)], "arguments or results are nested too deeply"),
     ],
 )
-def test_a_place_in_a_report_is_one_that_there_can_be(name: str, value: int, taken: bool, tmp_path: Path) -> None:
-    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
-    saved["findings"][0]["location"][name] = value
-    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
-    if taken:
-        assert getattr(load(tmp_path / "report.json").findings[0].location, name) == value
-    else:
-        with pytest.raises(UsageError, match=r"Expected `int` [<>]= "):
-            load(tmp_path / "report.json")
+def test_a_value_that_no_report_has_is_refused(
+    names: list[str], values: list[object], message: str, tmp_path: Path
+) -> None:
+    for name in names:
+        for value in values:
+            with pytest.raises(UsageError, match=message):
+                load(changed(tmp_path, name, value))
 
 
-@pytest.mark.parametrize(("levels", "taken"), [(18, True), (19, False)])
-def test_arguments_in_a_report_are_nested_so_far(levels: int, taken: bool, tmp_path: Path) -> None:
-    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
-    saved["arguments"] = json.loads('{"a":' * levels + "1" + "}" * levels)
-    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
-    if taken:
-        assert load(tmp_path / "report.json").arguments == saved["arguments"]
-    else:
-        with pytest.raises(UsageError, match="arguments or results are nested too deeply"):
-            load(tmp_path / "report.json")
-
-
-@pytest.mark.parametrize("value", ['"x"', "{}", "null", "1.5", "true"])
-def test_a_report_whose_counts_are_no_numbers_is_refused(value: str, tmp_path: Path) -> None:
-    saved = corpusfmt.render(Report("dolma", "1.0", Tally(), Coverage()), "json")
-    (tmp_path / "report.json").write_text(saved.replace('"shards_total": 0', f'"shards_total": {value}'))
-    with pytest.raises(UsageError, match="Expected `int`"):
-        load(tmp_path / "report.json")
-
-
-@pytest.mark.parametrize(
-    "name", ["rule", "slug", "severity", "message", "hint", "path", "format", "started", "finished"]
-)
-@pytest.mark.parametrize("value", [{"a": 1}, 1, None])
-def test_a_report_whose_texts_are_no_texts_is_refused(name: str, value: object, tmp_path: Path) -> None:
-    saved: Any = json.loads(corpusfmt.render(a_report(), "json"))
-    first = saved["findings"][0]
-    holder = next(each for each in (first, first["location"], saved) if name in each)
-    holder[name] = value
-    (tmp_path / "report.json").write_text(json.dumps(saved, indent=1))
-    with pytest.raises(UsageError, match=r"Expected `str`|Invalid enum value"):
-        load(tmp_path / "report.json")
+@pytest.mark.parametrize(("name", "value"), [("line", 2**63 - 1), ("line", 1), ("byte", 0), ("byte", 2**63 - 1)])
+def test_a_place_in_a_report_is_one_that_there_can_be(name: str, value: int, tmp_path: Path) -> None:
+    assert getattr(load(changed(tmp_path, name, value)).findings[0].location, name) == value
+    assert load(changed(tmp_path, "arguments", nested(18))).arguments == nested(18)
 
 
 def test_of_many_files_some_are_shown_by_rule() -> None:

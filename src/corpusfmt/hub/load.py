@@ -402,19 +402,9 @@ class _Loader:
                 ParquetTable(checked, file)
         return entry.open()
 
-    def _note(
-        self,
-        rule: FindingType,
-        column: str,
-        message: str,
-        line: int | None = None,
-        expected: str = "",
-        effect: str = "",
-        found: str = "",
-        hint: str = "",
-    ) -> None:
+    def _note(self, rule: FindingType, column: str, message: str, line: int | None = None, **more: str) -> None:
         key = (rule.code, "" if rule is READ_AS_TIME else self._path, column)
-        self._found.setdefault(key, Misfit(rule.code, self._path, line, column, message, expected, effect, found, hint))
+        self._found.setdefault(key, Misfit(rule.code, self._path, line, column, message, **more))
 
     def _cast(self, table: Any, **options: Any) -> Any:
         self._before = table
@@ -458,7 +448,8 @@ class _Loader:
         try:
             found = self._features_module.generate_from_arrow_type(kind)
         except Exception:  # `datasets` has no such type
-            self._note(TYPE_DIFFERS, name, f"`{name}` has `{kind}`", None, _shown(expected), f"{_FAILS}{fault}")
+            effect = f"{_FAILS}{fault}"
+            self._note(TYPE_DIFFERS, name, f"`{name}` has `{kind}`", expected=_shown(expected), effect=effect)
             return
         column, found, expected = _difference(name, found, expected)
         added = (
@@ -471,10 +462,9 @@ class _Loader:
             TYPE_DIFFERS,
             column,
             message,
-            None,
-            _shown(expected),
-            f"{_FAILS}{fault}",
-            added[0] if added else _shown(found),
+            expected=_shown(expected),
+            effect=f"{_FAILS}{fault}",
+            found=added[0] if added else _shown(found),
         )
 
     def _take(self, table: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -60,7 +60,9 @@ def signer_of(path: str | Path) -> Signer:
     # The library reads the file a second time.
     if not Path(path).is_file():
         raise UsageError(f"--sign is `{path}`, expected a file with a private key in PEM: {_MAKE}")
-    key = _private_key(path)
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
+
+    key = _key_in(path, "private", lambda data: load_pem_private_key(data, None), _MAKE)
     return Signer(signing.Config().use_elliptic_key_signer(private_key=path), key)
 
 
@@ -99,43 +101,26 @@ def hashed(digests: Mapping[str, str], ignored: Iterable[str] = ()) -> Any:
     return Known()
 
 
-def _private_key(path: str | Path) -> Any:
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
+def _key_in(path: str | Path, what: str, load: Callable[[bytes], Any], make: str) -> Any:
+    """Return the key in a PEM file; `make` says how to make one. Raises `UsageError` for another kind of key."""
     try:
-        key = serialization.load_pem_private_key(read_named(path, _MOST_BYTES, "the key"), None)
-    except TypeError as error:
-        raise UsageError(f"the key {path} is encrypted: decrypt it into a file that only you can read") from error
-    except Exception as error:
-        raise UsageError(f"{path} has no private key in PEM: {_MAKE}") from error
-    if _curve_of(key) not in _SCHEMES:
-        raise UsageError(f"{path} has {_kind_of(key)}, expected one on the curve P-256, P-384 or P-521: {_MAKE}")
-    return key
-
-
-def public_key(path: str | Path) -> Any:
-    """Return the public key in a PEM file. Raises `UsageError` for another kind of key."""
-    from cryptography.hazmat.primitives import serialization  # noqa: PLC0415
-
-    try:
-        key = serialization.load_pem_public_key(read_named(path, _MOST_BYTES, "the key"))
+        key = load(read_named(path, _MOST_BYTES, "the key"))
     except OSError as error:
         raise UsageError(f"cannot read the key {path}: {error.strerror}") from error
     except UsageError:
         raise
+    except TypeError as error:
+        raise UsageError(f"the key {path} is encrypted: decrypt it into a file that only you can read") from error
     except Exception as error:
-        raise UsageError(f"{path} has no public key in PEM: {_DERIVE}") from error
-    if _curve_of(key) not in _SCHEMES:
-        raise UsageError(f"{path} has {_kind_of(key)}, expected one on the curve P-256, P-384 or P-521: {_DERIVE}")
+        raise UsageError(f"{path} has no {what} key in PEM: {make}") from error
+    if (curve := _curve_of(key)) not in _SCHEMES:
+        found = f"a key on the curve {curve}" if curve else f"a key of another kind ({type(key).__name__})"
+        raise UsageError(f"{path} has {found}, expected one on the curve P-256, P-384 or P-521: {make}")
     return key
 
 
 def _curve_of(key: Any) -> str:
     return str(getattr(getattr(key, "curve", None), "name", ""))
-
-
-def _kind_of(key: Any) -> str:
-    return f"a key on the curve {_curve_of(key)}" if _curve_of(key) else f"a key of another kind ({type(key).__name__})"
 
 
 def verifier_key(key: Any) -> Any:
@@ -185,9 +170,13 @@ class Key(Struct, frozen=True):
 def key_at(path: str | Path) -> Key:
     """Return the public key in a PEM file. Raises `UsageError` for a missing package or another kind of key."""
     needed("verifying")
-    from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat  # noqa: PLC0415
+    from cryptography.hazmat.primitives.serialization import (  # noqa: PLC0415
+        Encoding,
+        PublicFormat,
+        load_pem_public_key,
+    )
 
-    key = public_key(path)
+    key = _key_in(path, "public", load_pem_public_key, _DERIVE)
     pem = key.public_bytes(Encoding.PEM, PublicFormat.SubjectPublicKeyInfo)
     return Key(pem, verifier_key(key), hashlib.sha256(pem).hexdigest())
 
