@@ -9,7 +9,7 @@ import msgspec
 
 from corpusfmt.formats.general import barred
 from corpusfmt.io.paths import Entry
-from corpusfmt.io.text import MOST_VALUES, SEPARATORS, JsonFault, parsed_json, pointer, pretty
+from corpusfmt.io.text import JsonFault, parsed_json, pointer
 from corpusfmt.manifest.model import NAME, NOT_IN_PATHS, SCHEMA, Head, ListedFile, Manifest, is_unlisted, tree_of
 from corpusfmt.manifest.rules import (
     MALFORMED,
@@ -45,12 +45,10 @@ def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | No
     """Return a manifest, or None if it cannot be used; its defects are reported at `path`."""
     try:
         data = content_of(entry)
-        if (written := _as_written(data)) is not None:
-            return _manifest_of(*written, judge, path)
         value, repeated = object_in(data)
         for name in repeated:
             judge.report(REPEATED_NAME, Problem(f"`{name}` occurs twice in one object", Location(path), _HINT))
-        return _manifest_of(value, value.pop("files", None), judge, path)
+        return _manifest_of(value, judge, path)
     except OSError as error:
         judge.report(*barred(error, Location(path)))
     except Refused as refused:
@@ -58,20 +56,6 @@ def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | No
             MALFORMED, Problem(refused.message, Location(path, pointer=refused.pointer), refused.hint or _HINT)
         )
     return None
-
-
-def _as_written(data: bytes) -> tuple[Json, dict[str, ListedFile]] | None:
-    """Return a manifest without its files, and these; None if it is not exactly what `pieces_of` gives, and may have defects."""
-    if sum(map(data.count, SEPARATORS)) > MOST_VALUES:
-        return None
-    try:
-        members = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-        files = msgspec.json.decode(members.pop("files"), type=dict[str, ListedFile])
-        value = {name: msgspec.json.decode(each) for name, each in members.items()}
-        is_as_written = data == pretty({**value, "files": files})
-    except (KeyError, msgspec.MsgspecError, ValueError, RecursionError):
-        return None
-    return (value, files) if is_as_written else None
 
 
 def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:
@@ -98,8 +82,9 @@ def object_in(data: bytes) -> tuple[Json, tuple[str, ...]]:
     return found.value, found.duplicate_keys
 
 
-def _manifest_of(value: Json, files: object, judge: Judge, path: str) -> Manifest | None:
-    """Return a manifest from its object without `files`, and these."""
+def _manifest_of(value: Json, judge: Judge, path: str) -> Manifest | None:
+    """Return a manifest from its object, out of which `files` are taken."""
+    files = value.pop("files", None)
     schema = value.get("schema")
     if schema != SCHEMA:
         if isinstance(schema, str) and _OUR_SCHEMAS.fullmatch(schema):
@@ -120,7 +105,7 @@ def _manifest_of(value: Json, files: object, judge: Judge, path: str) -> Manifes
             judge.report(UNSAFE_PATH, Problem(f"`{name}` {fault}", Location(path, pointer=place), _HINT))
             continue
         try:
-            usable[name] = entry if isinstance(entry, ListedFile) else msgspec.convert(entry, ListedFile)
+            usable[name] = msgspec.convert(entry, ListedFile)
         except msgspec.ValidationError as error:
             unusable.add(name)
             message, member = _stated(error)

@@ -40,8 +40,8 @@ _BATCH_BYTES = 1 << 20
 _DOCUMENT_BYTES = 128
 # Always as many are added up at once, since the sum of fractions depends on that.
 _NUMBERS_AT_A_TIME = 1 << 10
-# How many documents and different labels wait to be added to their groups.
-_MOST_LENGTHS, _MOST_LABELS = 1 << 16, 1 << 12
+# How many documents wait to be added to their groups.
+_MOST_LENGTHS = 1 << 16
 _KEYS_A_RUN = 1 << 18
 # Larger numbers are no confidence, and their sum may not be finite.
 _MOST_SCORE, _MOST_VALUE = 1e6, 1e15
@@ -93,48 +93,35 @@ class _Lengths:
 
     def __init__(self, counted: Counted) -> None:
         self._counted = counted
-        self._labels: dict[Label, int] = {}
-        self._places = array("q")
+        self._labels: list[Label] = []
         self._columns: dict[str, array[int]] = {}
 
     def label(self, languages: Sequence[str | None], sources: Sequence[str | None], variant: str) -> None:
         """Note the labels of the next documents."""
-        numbers: dict[tuple[str | None, str | None], int] = {}
-        for language, source in dict.fromkeys(zip(languages, sources, strict=True)):
-            label = clipped(language or ""), clipped(source or ""), variant
-            numbers[language, source] = self._labels.setdefault(label, len(self._labels))
-        if len(numbers) == 1:
-            self._places.extend(list(numbers.values()) * len(languages))
-        else:
-            self._places.extend(map(numbers.__getitem__, zip(languages, sources, strict=True)))
+        pairs = list(zip(languages, sources, strict=True))
+        labels = {pair: (clipped(pair[0] or ""), clipped(pair[1] or ""), variant) for pair in set(pairs)}
+        self._labels += map(labels.__getitem__, pairs)
 
     def extend(self, columns: Mapping[str, array[int]]) -> None:
         """Add the lengths of all documents whose labels were noted since the last time."""
         for name, column in columns.items():
             self._columns.setdefault(name, array("q")).extend(column)
-        if len(self._places) >= _MOST_LENGTHS or len(self._labels) >= _MOST_LABELS:
+        if len(self._labels) >= _MOST_LENGTHS:
             self.flush()
 
     def flush(self) -> None:
         """Add all lengths to the counts."""
-        for label, columns in zip(self._labels, self._by_label(), strict=True):
+        places: dict[Label, list[int]] = {}
+        for place, label in enumerate(self._labels):
+            places.setdefault(label, []).append(place)
+        for label, own in places.items():
             size = Size()
-            size.add(columns, FINE)
+            size.add({name: array("q", map(column.__getitem__, own)) for name, column in self._columns.items()}, FINE)
             self._counted.total.merge(size)
             coarse = size.coarse()
             for grouping, name in zip(GROUPINGS, label, strict=True):
                 self._counted.group(grouping, name).merge(coarse)
-        self._labels, self._places, self._columns = {}, array("q"), {}
-
-    def _by_label(self) -> Sequence[Mapping[str, array[int]]]:
-        if len(self._labels) == 1:
-            return [self._columns]
-        parts = [{name: array("q") for name in self._columns} for _ in self._labels]
-        for name, column in self._columns.items():
-            append = [part[name].append for part in parts]
-            for place, length in zip(self._places, column, strict=True):
-                append[place](length)
-        return parts
+        self._labels, self._columns = [], {}
 
 
 class _Waiting:
