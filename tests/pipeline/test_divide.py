@@ -54,12 +54,12 @@ def divide(patch: pytest.MonkeyPatch, task_bytes: int = 1, joined: int = 3) -> N
     patch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", joined)
 
 
-def stages_of(seen: list[str], **options: Any) -> Report:
+def stages_of(seen: list[str], inputs: Path, destination: Path, **options: Any) -> Report:
     def see(stage: str, _: object) -> None:
         if stage not in seen:
             seen.append(stage)
 
-    return corpusfmt.build(progress=see, **options)
+    return corpusfmt.build(inputs, destination, progress=see, **options)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_several_tasks_write_the_same_bytes_as_one(
     seen: list[str] = []
     with pytest.MonkeyPatch.context() as patch:
         divide(patch, task_bytes=3_000)
-        report = stages_of(seen, inputs=wet, destination=tmp_path / "many", recipe=own, jobs=jobs, **options)
+        report = stages_of(seen, wet, tmp_path / "many", recipe=own, jobs=jobs, **options)
     assert seen == ["process", "compact", "dedup", "divide", "package"]
     assert tree(tmp_path / "many") == tree(tmp_path / "one")
     assert report.verdict is Verdict.VALID

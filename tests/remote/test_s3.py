@@ -36,7 +36,7 @@ def store() -> Iterator[Store]:
 
 
 def test_outputs_are_those_of_a_disk(store: Store, wet: Path, local: Path, tmp_path: Path) -> None:
-    store.run("build", wet, "-o", f"{BUCKET}/corpus", "--jobs", 2, "--log", f"{BUCKET}/logs/build.jsonl", cwd=tmp_path)
+    store.run("build", wet, "-o", f"{BUCKET}/corpus", "--jobs", 2, cwd=tmp_path)
     built = store.objects("corpus")
     assert digests(built) == digests(corpus(local / "corpus"))
     assert built.keys() == listed(built)
@@ -46,8 +46,6 @@ def test_outputs_are_those_of_a_disk(store: Store, wet: Path, local: Path, tmp_p
     assert store.objects("described.json")[""] == (local / "described.json").read_bytes()
     store.run("compare", f"{BUCKET}/corpus", local / "corpus", "--fail-on-change", "added,removed", cwd=tmp_path)
     assert list(tmp_path.iterdir()) == []
-    events = [json.loads(line)["event"] for line in store.objects("logs/build.jsonl")[""].splitlines()]
-    assert (events[0], events[-1]) == ("run-start", "run-end")
 
 
 def test_a_report_in_the_store_is_that_of_a_disk(store: Store, local: Path, tmp_path: Path) -> None:
@@ -255,7 +253,6 @@ def test_a_store_that_is_down(store: Store, local: Path, tmp_path: Path) -> None
         ("datasheet", place, "-o", "sheet.html"),
         ("build", place, "-o", "out"),
         ("build", place, "-o", "out", "--recipe", f"{place}/recipe.toml"),
-        ("build", corpus, "-o", "out", "--log", f"{place}/log.jsonl"),
         ("detect", place),
         ("rule", "-o", f"{place}/rules"),
         ("report", "render", f"{place}/report.json"),

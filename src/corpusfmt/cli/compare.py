@@ -60,7 +60,7 @@ def command(
     follow_links: FollowLinks = False,
 ) -> None:
     """Compare two releases of a corpus, document by document, in any formats."""
-    from corpusfmt.cli.outcome import check_destinations, write_outputs
+    from corpusfmt.cli.outcome import check_outputs, write_outputs
     from corpusfmt.comparison import compare
     from corpusfmt.comparison.render import renderer
     from corpusfmt.comparison.result import refused_unknown
@@ -68,7 +68,7 @@ def command(
 
     if "-" in (old, new):
         raise UsageError("compare does not read standard input: write it to a file and pass that file")
-    check_destinations(output_format, report, renderer)
+    check_outputs(output_format, report, renderer)
     failing = refused_unknown(names(fail_on))
     limits = limits_of(bounds)
     with shown_stages() as show:

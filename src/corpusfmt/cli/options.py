@@ -33,22 +33,16 @@ ConfigFile = Annotated[
 ]
 
 
-def _also_named(follow_links: bool) -> bool:
-    FOLLOWS_NAMED.set(follow_links)
-    return follow_links
-
-
 FollowLinks = Annotated[
     bool,
     typer.Option(
         "--follow-links",
-        callback=_also_named,
         help="Follow links that lead out of the input, and redirections of a web server to others.",
     ),
 ]
 FollowRedirects = Annotated[
     bool,
-    typer.Option("--follow-links", callback=_also_named, help="Follow redirections of a web server to others."),
+    typer.Option("--follow-links", help="Follow redirections of a web server to others."),
 ]
 FormatName = Annotated[
     str,
@@ -121,18 +115,6 @@ ShardOfReport = Annotated[
         help="Check a share of the shards, like 1/8, and write it with --report part=FILE, for `corpusfmt report merge`.",
     ),
 ]
-ShardOf = Annotated[
-    str | None,
-    typer.Option(
-        "--shard",
-        metavar="I/N",
-        help="Read only every N-th input, like 1/8; other processes read the others.",
-        rich_help_panel="Shards",
-    ),
-]
-Finish = Annotated[
-    bool, typer.Option("--finish", help="Do what is left once all shards have ended.", rich_help_panel="Shards")
-]
 
 
 def declared(function: Callable[..., None], module: ModuleType) -> Callable[..., None]:
@@ -148,6 +130,8 @@ def declared(function: Callable[..., None], module: ModuleType) -> Callable[...,
 
     @wraps(function)
     def run(context: Any, **values: Any) -> None:
+        # Files that are options may be redirected, too.
+        FOLLOWS_NAMED.set(any(values.get(name) for name in ("follow_links", "follow_redirects")))
         for name, options in groups.items():
             typed = {option: values.pop(option) for option in options}
             values[name] = {option: value for option, value in typed.items() if _is_given(context, option)}

@@ -260,15 +260,13 @@ def save(lines: Iterable[str], path: str) -> None:
         file.writelines(encoded(lines))
 
 
-def check_outputs(output_format: str, destinations: Sequence[str]) -> None:
-    """Raise `UsageError` for unknown formats and unwritable destinations, before hours of work rather than after."""
-    from corpusfmt.report import renderer
+def check_outputs(
+    output_format: str, destinations: Sequence[str], renderer: Callable[[str], object] | None = None
+) -> None:
+    """Raise `UsageError` for unknown formats and unwritable destinations, before hours of work rather than after.
 
-    check_destinations(output_format, destinations, renderer)
-
-
-def check_destinations(output_format: str, destinations: Sequence[str], renderer: Callable[[str], object]) -> None:
-    """Do the same for the outputs of `renderer`, which raises `UsageError` for an unknown name."""
+    `renderer` raises it for the name of an unknown format (default: of reports).
+    """
     from corpusfmt.io.publish import output_at
 
     for destination in destinations:
@@ -277,6 +275,10 @@ def check_destinations(output_format: str, destinations: Sequence[str], renderer
             raise UsageError(f"--report is {clipped(destination)!r}, expected FORMAT=PATH, like junit=report.xml")
         if path != "-":
             output_at(path, "--report")
+    if renderer is None:
+        from corpusfmt.report import renderer as renderer_of_reports
+
+        renderer = renderer_of_reports
     for name in (output_format, *(destination.partition("=")[0] for destination in destinations)):
         renderer(name)
 

@@ -57,10 +57,12 @@ def merge(
 def render(
     run: Annotated[str, typer.Argument(metavar="RUN.jsonl", help="A report saved as json or jsonl.")],
     output_format: Annotated[str, typer.Option(help="Any output format of `corpusfmt validate`.")] = "full",
-    _follow_redirects: FollowRedirects = False,
+    follow_redirects: FollowRedirects = False,
 ) -> None:
     """Render a saved report in another output format."""
+    from corpusfmt.io.paths import FOLLOWS_NAMED
     from corpusfmt.report.saved import load
 
+    FOLLOWS_NAMED.set(follow_redirects)
     check_outputs(output_format, [])
     write_reports(load(run), output_format, [])

@@ -73,14 +73,14 @@ def command(
     shard: ShardOf = None,
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
-    from corpusfmt.cli.outcome import check_destinations, write_outputs
+    from corpusfmt.cli.outcome import check_outputs, write_outputs
     from corpusfmt.options import names
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, Asked, statistics_of
 
     share = _share_of(shard, engine, merge=merge)
     if share is None:
-        check_destinations(output_format, report, renderer)
+        check_outputs(output_format, report, renderer)
     if merge:
         from corpusfmt.engine.parts import parts_at
         from corpusfmt.statistics.run import joined, kind_of_parts

@@ -50,11 +50,9 @@ def command(
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
     from corpusfmt.cli.excerpt import excerpts
-    from corpusfmt.io.paths import FOLLOWS_NAMED
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
 
-    FOLLOWS_NAMED.set(given.get("follow_links", False))
     share = None if shard is None else _share(shard, given)
     maps = maps_of(given.get("maps", ()))
     paths = paths_of(config, paths)

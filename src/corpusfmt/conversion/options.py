@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.sharing import FollowLinks, FormatOption
+from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, FormatOption, Jobs, ShardOf, State
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.model import BadInput, Location, Problem, UsageError
 from corpusfmt.options import File, Option, Rows, like
@@ -149,24 +149,11 @@ class Conversion(_Destination, frozen=True, kw_only=True):
         Option("OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.", metavar="NAME"),
     ] = None
     limits: Limits = DEFAULT_LIMITS
-    jobs: Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)] = 1
-    engine: Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")] = (
-        None
-    )
-    state: Annotated[
-        File | None,
-        Option(
-            "With DST in a store: where the run's state is, a folder or a prefix of a store (default: in the working folder).",
-            metavar="DIR|URL",
-        ),
-    ] = None
-    shard: Annotated[
-        str | None,
-        Option("Read only every N-th input, like 1/8; other processes read the others.", metavar="I/N", panel="Shards"),
-    ] = None
-    finish: Annotated[bool, Option("Do what is left once all shards have ended.", flag="--finish", panel="Shards")] = (
-        False
-    )
+    jobs: Jobs = 1
+    engine: Engine = None
+    state: State = None
+    shard: ShardOf = None
+    finish: Finish = False
     dry_run: Annotated[
         bool,
         Option("Only show the source and language of the first 1,000 documents of each shard.", flag="--dry-run"),

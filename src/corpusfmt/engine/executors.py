@@ -197,15 +197,22 @@ def _processes(jobs: int) -> Executor:
     return open_pool(jobs)
 
 
-class _Guarded(Executor):
-    """An executor of another library, which may start processes at any time, and closes what it opened."""
+def _cluster(name: str, address: str, jobs: int) -> Executor:
+    # Imported here because a run on this machine does not need it.
+    from corpusfmt.engine.clusters import CLUSTERS  # noqa: PLC0415
 
-    def __init__(self, open_executor: Callable[[ExitStack], Executor]) -> None:
+    return CLUSTERS[name](address, jobs)
+
+
+class _Own(Executor):
+    """An executor of a user's function, which may start processes at any time."""
+
+    def __init__(self, open_executor: Callable[[], Executor]) -> None:
         if not can_start_safely():
             raise UsageError("workers of `python -E` would import from the working folder: run `python -E -P`")
         with ExitStack() as opening:
             opening.enter_context(SafeStarts())
-            self._inner = open_executor(opening)
+            self._inner = open_executor()
             self._life = opening.pop_all()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -217,23 +224,16 @@ class _Guarded(Executor):
             stop(self._inner)
 
 
-def _cluster(name: str, address: str, jobs: int) -> Executor:
-    # Imported here because a run on this machine does not need it.
-    from corpusfmt.engine.clusters import CLUSTERS  # noqa: PLC0415
-
-    return CLUSTERS[name](address, jobs)
-
-
 def _own(detail: str, jobs: int) -> Executor:
     module, _, factory = detail.partition(":")
 
-    def checked(_: ExitStack) -> Executor:
+    def checked() -> Executor:
         opened = getattr(import_module(module), factory)(jobs)
         if not (hasattr(opened, "submit") and hasattr(opened, "shutdown")):
             raise ValueError(f"{factory} returned {type(opened).__name__}, expected an Executor of concurrent.futures")
         return cast("Executor", opened)
 
     try:
-        return _Guarded(checked)
+        return _Own(checked)
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"cannot open engine py:{detail}: {error}") from error

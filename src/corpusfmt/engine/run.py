@@ -195,14 +195,8 @@ class _Flight(Generic[T, R]):
                 break
 
     def _bound(self, index: int) -> Callable[[T], _Measured[R]]:
-        return partial(_measured, self.function, self.limits, self.meter.total, self._reporter(index), noted_outputs())
-
-    def _reporter(self, index: int) -> Callable[[int], None] | None:
-        """Return the function with which a task reports the bytes that it has read."""
-        gauge = self.gauge
-        if gauge is None:
-            return None
-        return partial(note_read, gauge.file, index)
+        tell = None if self.gauge is None else partial(note_read, self.gauge.file, index)
+        return partial(_measured, self.function, self.limits, self.meter.total, tell, noted_outputs())
 
     def _fail(self, index: int, error: Exception) -> None:
         """Record an exception. Only earlier tasks continue, because the first exception in task order is reported."""

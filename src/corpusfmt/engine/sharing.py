@@ -64,6 +64,22 @@ FollowLinks = Annotated[
 ]
 
 
+Jobs = Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)]
+Engine = Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")]
+State = Annotated[
+    File | None,
+    Option(
+        "With an output in a store: where the run's state is, a folder or a prefix of a store (default: in the working folder).",
+        metavar="DIR|URL",
+    ),
+]
+ShardOf = Annotated[
+    str | None,
+    Option("Read only every N-th input, like 1/8; other processes read the others.", metavar="I/N", panel="Shards"),
+]
+Finish = Annotated[bool, Option("Do what is left once all shards have ended.", flag="--finish", panel="Shards")]
+
+
 def profiles_of(named: Profiles) -> Sequence[str | Path]:
     """Return the profiles, of which one may be named alone."""
     return [named] if isinstance(named, str | Path) else named
@@ -91,10 +107,8 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
     baseline: Annotated[
         Known | None, Option("A saved JSON report: report only problems that it does not count.", metavar="FILE")
     ] = None
-    jobs: Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)] = 1
-    engine: Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")] = (
-        None
-    )
+    jobs: Jobs = 1
+    engine: Engine = None
     sample: Annotated[
         float | None,
         Option(

@@ -35,7 +35,7 @@ from corpusfmt.io.publish import (
     refuse_link,
     refuse_links,
 )
-from corpusfmt.io.stores import StoreFailure, at_once, before_work_error
+from corpusfmt.io.stores import StoreFailure, before_work_error, soon
 from corpusfmt.io.streams import facts_of
 from corpusfmt.io.temporary import locked
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
@@ -463,7 +463,7 @@ def destination_at(path: str | Path, what: str, engine: str | None) -> Place:
 
 @contextmanager
 def _before_work() -> Iterator[None]:
-    with at_once():
+    with soon():
         try:
             yield
         except StoreFailure as error:

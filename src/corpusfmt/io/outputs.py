@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import errno
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -20,9 +20,9 @@ from corpusfmt.io.stores import (
     Guarded,
     StoreFailure,
     StoreFile,
-    at_once,
     before_work_error,
     persistently,
+    soon,
     status_of,
     with_remedy,
 )
@@ -72,19 +72,12 @@ class StorePath(Struct, frozen=True):
 
     def size(self) -> int | None:
         """Return the bytes of the object, None if there is none."""
-        store, place = self._store()
-        try:
-            store.invalidate_cache()
-            facts = store.info(place)
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise self._failure("read", error) from error
-        return int(facts["size"] or 0) if facts["type"] == "file" else None
+        facts = self._asked("read", lambda store, place: store.info(place))
+        return int(facts["size"] or 0) if facts and facts["type"] == "file" else None
 
     def open(self, _mode: Literal["rb"] = "rb") -> StoreFile:
         """Open the object for reading bytes."""
-        store, place = self._store()
+        store, place = store_of(self.url)
         # A listing of a moment ago may lack it.
         store.invalidate_cache()
         return store.opened(place, printable(self.url))
@@ -96,27 +89,11 @@ class StorePath(Struct, frozen=True):
 
     def names(self) -> set[str]:
         """Return the names directly below this prefix; the empty name is that of an object at this place."""
-        store, place = self._store()
-        try:
-            store.invalidate_cache()
-            found = store.ls(place, detail=False)
-        except FileNotFoundError:
-            return set()
-        except OSError as error:
-            raise self._failure("list", error) from error
-        return {name[len(place) :].strip("/") for name in found}
+        return set(self._below(lambda store, place: store.ls(place, detail=False)))
 
     def paths(self) -> list[str]:
         """Return the paths of all objects below this prefix."""
-        store, place = self._store()
-        try:
-            store.invalidate_cache()
-            found = store.find(place)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise self._failure("list", error) from error
-        return [path for name in found if (path := name[len(place) :].strip("/"))]
+        return [path for path in self._below(lambda store, place: store.find(place)) if path]
 
     def see(self, paths: Collection[str]) -> None:
         """Wait until objects below this prefix are listed: some stores list them late. Raises `StoreFailure`."""
@@ -161,13 +138,7 @@ class StorePath(Struct, frozen=True):
 
     def remove(self) -> None:
         """Remove the object, if it exists."""
-        store, place = self._store()
-        try:
-            store.rm_file(place)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._failure("remove", error) from error
+        self._asked("remove", lambda store, place: store.rm_file(place))
 
     def probe(self) -> None:
         """Put an object below this prefix and remove it, or say what to do.
@@ -176,7 +147,7 @@ class StorePath(Struct, frozen=True):
         """
         # Always of the same name: one that a kill left is removed by the next.
         place = self / _PROBE
-        with at_once():
+        with soon():
             try:
                 place.write_bytes(b"")
                 place.remove()
@@ -184,7 +155,7 @@ class StorePath(Struct, frozen=True):
                 raise before_work_error(str(error).replace(place.url, f"below {self.url}"), error) from error
 
     def _put(self, source: Path | bytes, *, only_new: bool = False) -> None:
-        store, place = self._store()
+        store, place = store_of(self.url)
 
         def attempt() -> None:
             try:
@@ -207,8 +178,20 @@ class StorePath(Struct, frozen=True):
                 raise
             raise self._failure("write", error) from error
 
-    def _store(self) -> tuple[Guarded, str]:
-        return store_of(self.url)
+    def _asked(self, doing: str, ask: Callable[[Guarded, str], Any]) -> Any:
+        """Return the answer of the store, None if nothing is there; no earlier answer counts."""
+        store, place = store_of(self.url)
+        try:
+            store.invalidate_cache()
+            return ask(store, place)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise self._failure(doing, error) from error
+
+    def _below(self, ask: Callable[[Guarded, str], Any]) -> list[str]:
+        place = store_of(self.url)[1]
+        return [name[len(place) :].strip("/") for name in self._asked("list", ask) or ()]
 
     def _failure(self, doing: str, error: OSError) -> StoreFailure:
         said = with_remedy(self.scheme, error)

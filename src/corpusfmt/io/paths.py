@@ -678,35 +678,24 @@ def _children(folder: str, prefix: str, root: Root, seen: set[tuple[int, int, bo
             return
         seen.add(identity)
         with os.scandir(folder) as found:
-            # Of a file, a `DirEntry` knows no more than its name.
-            listed = sorted(map(_with_kind, found))
+            listed = sorted((each.name, each.is_symlink(), each.is_dir(follow_symlinks=False)) for each in found)
     except OSError as error:
         yield Entry(prefix.rstrip("/") or ".", folder, "unreadable", reason=reason_of(error), root=root)
         return
     # If links are followed, they may lead to the kernel's folders.
     anywhere = root.follow_links or root.real == os.sep
     above = os.path.join(folder, "")  # noqa: PTH118
-    for each in listed:
-        name, _, kind = each.partition("\0")
-        if not kind and is_partial(name):
+    for name, is_link, is_folder in listed:
+        if not (is_link or is_folder) and is_partial(name):
             continue
         url = above + name
         path = prefix + (name if name.isascii() else printable(name))
-        if kind == _LINK or (anywhere and kind == _FOLDER):
+        if is_link or (anywhere and is_folder):
             yield _entry_at(url, path, root) or Entry(path, url, "other", 0, os.strerror(errno.ENOENT), root)
-        elif kind == _FOLDER:
+        elif is_folder:
             yield Entry(path, url, "directory", 0, "", root)
         else:
             yield _file_entry(url, path, root)
-
-
-# What follows a name, which has no null character: all sort as the names do.
-_LINK, _FOLDER = "l", "d"
-
-
-def _with_kind(found: os.DirEntry[str]) -> str:
-    kind = _LINK if found.is_symlink() else _FOLDER if found.is_dir(follow_symlinks=False) else ""
-    return f"{found.name}\0{kind}"
 
 
 def _file_entry(url: str, path: str, root: Root) -> Entry:

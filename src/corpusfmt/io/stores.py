@@ -28,8 +28,6 @@ VERSION_KEYS = ("ETag", "etag", "blob_id", "LastModified", "mtime")
 _RETRIES = 7
 _FIRST_PAUSE_SECONDS = 0.25
 _LONGEST_PAUSE_SECONDS = 16.0
-_BEFORE_WORK = 1
-_MOST: ContextVar[int | None] = ContextVar("most", default=None)
 # Some libraries repeat requests for half a minute by themselves.
 _SOON_SECONDS = 10.0
 _ENDS: ContextVar[float | None] = ContextVar("ends", default=None)
@@ -223,16 +221,6 @@ def _is_redirected(error: BaseException | None) -> bool:
 
 
 @contextmanager
-def at_once() -> Iterator[None]:
-    """Repeat requests at most once, and not those that took long: before any work is done, the user should not wait for an answer."""
-    token = _MOST.set(_BEFORE_WORK)
-    try:
-        yield
-    finally:
-        _MOST.reset(token)
-
-
-@contextmanager
 def soon() -> Iterator[None]:
     """Repeat requests for some seconds only: before any work is done, the user should not wait long for an answer."""
     token = _ENDS.set(time.monotonic() + _SOON_SECONDS)
@@ -247,9 +235,7 @@ def _repeats() -> int:
     asked = os.environ.get(RETRIES, "")
     if asked and not asked.isdecimal():
         raise UsageError(f"{RETRIES} is not a number from 0: set it to one, or unset it")
-    most = _MOST.get()
-    wanted = int(asked or _RETRIES)
-    return wanted if most is None else min(wanted, most)
+    return int(asked or _RETRIES)
 
 
 def persistently(what: str, call: Callable[[], T]) -> T:
@@ -260,15 +246,14 @@ def persistently(what: str, call: Callable[[], T]) -> T:
     most = _repeats()
     repeat = 0
     while True:
-        began = time.monotonic()
         try:
             return call()
         except CorpusfmtError:  # the time is up
             raise
         except Exception as error:
             failure = store_failure(error)
-            ends, now = _ENDS.get(), time.monotonic()
-            is_late = (ends is not None and now > ends) or (_MOST.get() is not None and now > began + _SOON_SECONDS)
+            ends = _ENDS.get()
+            is_late = ends is not None and time.monotonic() > ends
             if repeat == most or is_late or not may_pass(error):
                 if failure is error:
                     raise  # with its cause, the answer of the store

@@ -1,23 +1,27 @@
 """Internal: The choices of a build, on which its corpus depends besides its inputs: recipe, filters, URL lists, classifier."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Annotated, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt._version import VERSION
+from corpusfmt.engine.progress import Progress
+from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, Jobs, ShardOf, State
 from corpusfmt.engine.workplace import digest
 from corpusfmt.formats.languages import LABEL
-from corpusfmt.langid import Classifier
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.model import Json, UsageError
+from corpusfmt.options import File, Option, names
 from corpusfmt.pipeline.process.filters import AddressFilter, addresses
 from corpusfmt.pipeline.process.steps import StepCode
 from corpusfmt.pipeline.recipe import Recipe
+from corpusfmt.wording import clipped
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
 CODE_FORMAT = 14
@@ -71,6 +75,7 @@ class Choices:
 
 _FILE_NAME = re.compile(r"[^./\0][^/\0]*")
 _MOST_NAMED = 3
+_FILTERS = "Filters"
 
 
 class Selection(Struct, frozen=True):
@@ -79,11 +84,22 @@ class Selection(Struct, frozen=True):
     `allow_urls` and `deny_urls` are files of hosts and URL prefixes.
     """
 
-    min_lines: int | None = None
-    languages: Sequence[str] | None = None
-    exclude_languages: Sequence[str] | None = None
-    allow_urls: str | None = None
-    deny_urls: str | None = None
+    min_lines: Annotated[
+        int | None, Option("Fewest lines that a document keeps in its language.", least=1, panel=_FILTERS)
+    ] = None
+    languages: Annotated[
+        Sequence[str] | None,
+        Option("Keep only these languages (labels, comma-separated).", parse=names, panel=_FILTERS),
+    ] = None
+    exclude_languages: Annotated[
+        Sequence[str] | None, Option("Keep all but these languages.", parse=names, panel=_FILTERS)
+    ] = None
+    allow_urls: Annotated[
+        str | None, Option("Keep only pages of these hosts and URL prefixes.", metavar="FILE", panel=_FILTERS)
+    ] = None
+    deny_urls: Annotated[
+        str | None, Option("Exclude pages of these hosts and URL prefixes.", metavar="FILE", panel=_FILTERS)
+    ] = None
 
     def applied(self, recipe: Recipe, known: Sequence[str]) -> Recipe:
         """Return the recipe with these filters.
@@ -122,5 +138,38 @@ class Selection(Struct, frozen=True):
         return AddressFilter(addresses(self.allow_urls), addresses(self.deny_urls))
 
 
-#: The default: the filters of the recipe.
-NO_SELECTION = Selection()
+def _backend(typed: str) -> BackendChoice:
+    if typed not in {"auto", "native", "fasttext"}:
+        raise UsageError(f"unknown --langid {clipped(typed)!r}; known: auto, native, fasttext")
+    return cast("BackendChoice", typed)
+
+
+class _Destination(Struct, frozen=True):
+    destination: File
+
+
+class Building(_Destination, frozen=True, kw_only=True):
+    """How a corpus is built: the options of `corpusfmt build` and of `build`."""
+
+    recipe: Annotated[str, Option("A bundled recipe or a .toml file.", metavar="NAME|FILE")] = "oscar-1.1"
+    keep_original: Annotated[
+        bool, Option("Also write the corpus as it was before deduplication.", flag="--keep-original")
+    ] = False
+    compression: Annotated[
+        str | None, Option("isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.", metavar="NAME")
+    ] = None
+    base: Annotated[
+        str | None, Option("Base of the paths in a list (default: the list's folder).", metavar="URL|DIR")
+    ] = None
+    langid: Annotated[BackendChoice, Option("Classifier: auto, native or fasttext.", parse=_backend)] = "auto"
+    model: Annotated[str | None, Option("A fastText model (default: lid.176.ftz).", metavar="FILE")] = None
+    selection: Selection = Selection()
+    limits: Limits = DEFAULT_LIMITS
+    jobs: Jobs = 1
+    engine: Engine = None
+    log: Annotated[File | None, Option("Append events as JSON Lines.", metavar="FILE")] = None
+    state: State = None
+    shard: ShardOf = None
+    finish: Finish = False
+    follow_links: FollowLinks = False
+    progress: Callable[[str, Progress], None] | None = None

@@ -5,10 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
-import os
-import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,20 +15,19 @@ from typing import Self, cast
 import msgspec
 
 from corpusfmt.engine.executors import Workers, available_processors, default_jobs, executor_factory, placed
-from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.shares import share_of
 from corpusfmt.engine.stages import Stages
 from corpusfmt.engine.workplace import Workplace, destination_at, digest, jobs_for, state_of
 from corpusfmt.io.compress import compressor_of
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
-from corpusfmt.io.outputs import Place, StorePath
+from corpusfmt.io.outputs import StorePath
 from corpusfmt.io.paths import COPY_HERE, is_url, noting_outputs, reason_of, refuse_remote, refuse_replaced
 from corpusfmt.io.publish import output_at, writing
-from corpusfmt.langid import BackendChoice, Classifier
+from corpusfmt.langid import Classifier
 from corpusfmt.langid._values import LangidError
 from corpusfmt.model import Json, Report, UsageError
-from corpusfmt.pipeline.choices import NO_SELECTION, Choices, Selection
+from corpusfmt.options import takes_options
+from corpusfmt.pipeline.choices import Building, Choices
 from corpusfmt.pipeline.intake.inputs import LIST_SUFFIXES, STANDARD_INPUT, Source, inputs_named
 from corpusfmt.pipeline.intake.report import judged, refuse_changed, refuse_none, report_of
 from corpusfmt.pipeline.intake.take import Intake, Taken
@@ -42,28 +38,8 @@ from corpusfmt.pipeline.seal import built, fates, made, report_of_finished, seal
 from corpusfmt.pipeline.stages import Run, data_files, lost_containers, packaged
 
 
-@noting_outputs()
-def build(
-    inputs: Sequence[str | Path] | str | Path,
-    destination: str | Path,
-    *,
-    recipe: str = "oscar-1.1",
-    base: str | None = None,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    langid: BackendChoice = "auto",
-    model: str | None = None,
-    keep_original: bool = False,
-    compression: str | None = None,
-    selection: Selection = NO_SELECTION,
-    log: str | Path | None = None,
-    state: str | Path | None = None,
-    shard: str | None = None,
-    finish: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    follow_links: bool = False,
-    progress: Callable[[str, Progress], None] | None = None,
-) -> Report:
+@takes_options(Building)
+def build(inputs: Sequence[str | Path] | str | Path, asked: Building) -> Report:
     """Build a corpus from WET files. The bytes depend on inputs, recipe and model, but not on `jobs` and `engine`.
 
     `inputs` are WET files, folders of WET files, globs, lists of paths, or `-`. `base` is the base of relative paths in a
@@ -84,43 +60,50 @@ def build(
 
     Raises `UsageError` for wrong arguments, and `Incomplete` (or its subclass `LimitReached`) if a stage did not finish.
     """
+    return built_from(inputs, asked)
+
+
+@noting_outputs()
+def built_from(inputs: Sequence[str | Path] | str | Path, asked: Building) -> Report:
+    """Build a corpus, as `build`."""
     started = now()
-    root = destination_at(destination, "the output", engine)
-    logged = None if log is None else output_at(log, "the log")
-    jobs = jobs_for(root, jobs, engine, state)
-    limits = limits.begun()
+    engine, state, share = asked.engine, asked.state, share_of(asked.shard, finish=asked.finish, engine=asked.engine)
+    root = destination_at(asked.destination, "the output", engine)
+    if asked.log is not None:
+        refuse_remote(asked.log, "the log")
+        output_at(asked.log, "the log")
+    jobs = jobs_for(root, asked.jobs, engine, state)
+    limits = asked.limits.begun()
     given = [placed(engine, each) for each in ([inputs] if isinstance(inputs, str | Path) else inputs)]
-    model = None if model is None else placed(engine, model)
-    base = None if base is None else placed(engine, base)
-    share = share_of(shard, finish=finish, engine=engine)
-    if STANDARD_INPUT in given and (share or finish or isinstance(state_of(root, state), StorePath)):
-        sharing = "shards" if share or finish else "a state in a store"
+    model, base = (each and placed(engine, each) for each in (asked.model, asked.base))
+    if STANDARD_INPUT in given and (share or asked.finish or isinstance(state_of(root, state), StorePath)):
+        sharing = "shards" if share or asked.finish else "a state in a store"
         raise UsageError(f"{sharing} cannot share standard input: remove it, and name inputs that all machines see")
-    sources = inputs_named(given, base, follow_links=follow_links)
-    if logged is not None:
+    sources = inputs_named(given, base, follow_links=asked.follow_links)
+    if asked.log is not None:
         for each in sources:  # before the log grows by a line
             refuse_replaced(each.input.key, is_remote=is_url(each.input.key))
     with ExitStack() as stack:
-        choices = _chosen(recipe, selection, langid, model, keep_original=keep_original, compression=compression)
-        journal = stack.enter_context(Journal(logged))
+        choices = _chosen(asked, model)
+        journal = stack.enter_context(Journal(asked.log))
         workers = stack.enter_context(Workers(engine, jobs or _default_jobs(sources)))
         workplace = Workplace.at(root, digest("build"), state)
-        about = {"destination": str(destination), "recipe": choices.recipe.name}
+        about = {"destination": str(asked.destination), "recipe": choices.recipe.name}
         report = report_of_finished(root, choices.manifest, sources, state)
         if report is not None:
             journal("nothing-to-do", about)
         else:
-            stages = Stages(workplace.state, workers, progress, journal, limits, 0, share, workplace.stored)
+            stages = Stages(workplace.state, workers, asked.progress, journal, limits, 0, share, workplace.stored)
             journal("run-start", about)
             cause = "; check --base" if any(each.endswith(LIST_SUFFIXES) for each in given) else ""
             plan = ""
-            if share or finish:
+            if share or asked.finish:
                 every = hashlib.sha256()
                 for each in sources:
                     every.update(digest(each.input).encode())
                 plan = digest(choices.fingerprint, choices.manifest, every.hexdigest())
             try:
-                with workplace.entered(plan, share, finish=finish):
+                with workplace.entered(plan, share, finish=asked.finish):
                     choices = dataclasses.replace(choices, key=workplace.key())
                     own = sources if share is None else share.taken(sources)
                     intake = Intake(stages, own, choices, journal)
@@ -136,20 +119,13 @@ def build(
     return report
 
 
-def check(
-    inputs: Sequence[str],
-    *,
-    base: str | None = None,
-    jobs: int | None = None,
-    engine: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    follow_links: bool = False,
-) -> Report:
+def check(inputs: Sequence[str], asked: Building) -> Report:
     """Read WET files as `build` does, compare the digests of their records, and write nothing. Raises `UsageError`."""
-    sources = inputs_named([placed(engine, each) for each in inputs], base, follow_links=follow_links)
+    engine = asked.engine
+    sources = inputs_named([placed(engine, each) for each in inputs], asked.base, follow_links=asked.follow_links)
     if any(each.input.key == STANDARD_INPUT for each in sources):
         raise UsageError("--check cannot read standard input: name files")
-    started, limits, jobs = now(), limits.begun(), jobs or _default_jobs(sources)
+    started, limits, jobs = now(), asked.limits.begun(), asked.jobs or _default_jobs(sources)
     there = [each for each in sources if each.entry is not None]
 
     def results() -> Iterator[Taken]:
@@ -178,30 +154,23 @@ def _default_jobs(sources: Sequence[Source]) -> int:
     return default_jobs(sum(each.input.size for each in sources), len(sources))
 
 
-def _chosen(
-    recipe: str,
-    selection: Selection,
-    langid: BackendChoice,
-    model: str | None,
-    *,
-    keep_original: bool,
-    compression: str | None,
-) -> Choices:
+def _chosen(options: Building, model: str | None) -> Choices:
     """Return the choices of the arguments of `build`. Raises `UsageError`."""
+    recipe, compression = options.recipe, options.compression
     instead: dict[str, Json] = {
-        "deduplication": {"keep-original": True} if keep_original else {},
+        "deduplication": {"keep-original": True} if options.keep_original else {},
         "output": {} if compression is None else {"compression": compression},
     }
     asked = load_recipe(recipe, instead)
     if model is not None:
         refuse_remote(model, "the model", COPY_HERE)
     try:
-        classifier = Classifier(model, backend=langid, remember=True)
+        classifier = Classifier(model, backend=options.langid, remember=True)
     except LangidError as error:
         raise UsageError(str(error)) from error
-    filtered = selection.applied(asked, classifier.labels)
+    filtered = options.selection.applied(asked, classifier.labels)
     compressor_of(filtered.output.compressor)
-    return Choices(filtered, selection.by_address, classifier, model, code_of(filtered, recipe))
+    return Choices(filtered, options.selection.by_address, classifier, model, code_of(filtered, recipe))
 
 
 def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
@@ -234,34 +203,19 @@ def _made(run: Run, intake: Intake, manifest: Json, cause: str) -> Report:
     return report
 
 
-# Objects cannot grow: the log in a store is put again, whole.
-_SECONDS_BETWEEN_PUTS = 60.0
-
-
 class Journal:
-    """Appends events to a file or an object, if there is one; the last event is the end of the run.
+    """Appends events to a file, if there is one; the last event is the end of the run.
 
     Raises `UsageError` if it cannot be written.
     """
 
-    def __init__(self, place: Place | None) -> None:
+    def __init__(self, path: str | Path | None) -> None:
         self._file: io.FileIO | None = None
-        self._store: StorePath | None = None
-        if place is None:
-            return
         try:
-            if isinstance(place, StorePath):
-                # Events are appended to a local copy.
-                descriptor, name = tempfile.mkstemp(suffix=".jsonl")
-                self._store, self._path = place, Path(name)
-                with os.fdopen(descriptor, "wb") as file, suppress(FileNotFoundError):
-                    file.write(place.read_bytes())
-            else:
-                self._path = place
-            self._file = io.FileIO(self._path, "a")
+            if path is not None:
+                self._file = io.FileIO(path, "a")
         except OSError as error:
-            raise UsageError(f"cannot write the log {place}: {reason_of(error)}") from error
-        self._put_at = time.monotonic()
+            raise UsageError(f"cannot write the log {path}: {reason_of(error)}") from error
 
     def __enter__(self) -> Self:
         return self
@@ -271,31 +225,15 @@ class Journal:
     ) -> None:
         if self._file is None:
             return
-        try:
+        with self._file, suppress(OSError):  # a failing log must not hide the error that ended the run
             if isinstance(error, KeyboardInterrupt):
                 self("run-end", {"status": "interrupted"})
             elif error is not None:
                 self("run-end", {"status": "failed", "reason": str(error)})
-            self._put()
-        except OSError:
-            if error is None:  # a failing log must not hide the error that ended the run
-                raise
-        finally:
-            self._file.close()
-            if self._store is not None:
-                self._path.unlink(missing_ok=True)
 
     def __call__(self, event: str, facts: Json) -> None:
         """Write an event with its time and facts."""
-        if self._file is None:
-            return
-        at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        with writing(self._path):
-            self._file.write(msgspec.json.encode({"time": at, "event": event} | facts) + b"\n")
-        if time.monotonic() - self._put_at > _SECONDS_BETWEEN_PUTS:
-            self._put()
-
-    def _put(self) -> None:
-        if self._store is not None:
-            self._store.put(self._path)
-            self._put_at = time.monotonic()
+        if self._file is not None:
+            at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            with writing(Path(str(self._file.name))):
+                self._file.write(msgspec.json.encode({"time": at, "event": event} | facts) + b"\n")
