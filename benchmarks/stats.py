@@ -109,7 +109,7 @@ def times(corpus: str, name: str) -> None:
 def write_corpus(documents: Path, megabytes: int) -> None:
     numbers = random.Random(1)
     rows = (row_of(numbers, each) for each in range(megabytes * 270))
-    corpusfmt.write((_document(row) for row in rows), documents, to="dolma", shard_bytes=20_000_000)
+    corpusfmt.write((_document(row) for row in rows), documents, to="dolma", part_bytes=20_000_000)
 
 
 def datatrove(python: str) -> None:

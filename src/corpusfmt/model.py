@@ -23,7 +23,7 @@ REPORT_SCHEMA = "corpusfmt-report/1"
 
 
 # Options that have other names in Python.
-_ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "shard-size": "shard_bytes", "source": "source_name"}
+_ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "source": "source_name"}
 _OPTION = re.compile(r"(`corpusfmt [^`]*`)|(?<![\w-])(`?)--([a-z][a-z-]*)")
 
 
@@ -389,17 +389,16 @@ class Tally(Struct):
     _alike: dict[tuple[str, Severity, str, str, str], int] = field(default_factory=dict)
     _bytes: int = 0
 
-    def add(self, finding: Finding) -> bool:
-        """Count a finding, and keep it if the caps allow; return whether the baseline does not cover it."""
+    def add(self, finding: Finding) -> None:
+        """Count a finding, and keep it if the caps allow."""
         key = (finding.code, finding.location.path)
         self.counts[finding.code, finding.severity, finding.location.path] += finding.count
         if key in self.known:
             self._seen[key] += finding.count
             if self._seen[key] <= self.known[key]:
                 self._pass_over(key, finding)
-                return False
+                return
         self._keep(key, finding)
-        return True
 
     def count(self, finding: Finding) -> None:
         """Count a finding that the caps do not allow to keep, and which the baseline does not cover."""

@@ -246,8 +246,6 @@ class Profile(Struct, frozen=True):
         )
 
 
-#: Why something was not checked after the first error.
-STOPPED = "--fail-fast: stopped at the first error"
 #: What was not checked if none of a profile's rules is for what was found.
 NOT_JUDGED = "the rules of a profile"
 STANDARD = Profile("standard")
@@ -265,8 +263,6 @@ class Grading(Struct, frozen=True):
     ignore: tuple[str, ...] = ()
     overrides: tuple[Override, ...] = ()
     known: Known = field(default_factory=dict)
-    #: Whether the first error ends a check.
-    stops: bool = False
 
     def judged(self, rule: Rule, version: str, path: str, *, minor: bool = False) -> tuple[Severity | None, str]:
         """Return the severity to report (None: do not report) and, if settings or a profile changed it, the reason."""
@@ -322,14 +318,6 @@ class Grading(Struct, frozen=True):
 def selects(selector: str, rule: Rule) -> bool:
     """Return whether a code, prefix of a code, or slug names a rule."""
     return rule.code.startswith(selector) or rule.slug == selector
-
-
-class FirstError(Incomplete):
-    """The first error of a check that is to stop there; `judge` has what was found so far."""
-
-    def __init__(self, judge: Judge) -> None:
-        super().__init__(STOPPED)
-        self.judge = judge
 
 
 class Judge:
@@ -434,13 +422,10 @@ class Judge:
             return
         if reason:
             self.tally.regraded[rule.code, problem.at.path, reason] += problem.count
-        may_stop = severity is Severity.ERROR and self._grading.stops
-        if not may_stop and self.tally.only_counts(rule.code, problem.at.path):
+        if self.tally.only_counts(rule.code, problem.at.path):
             self.tally.count(Finding(rule.code, rule.slug, severity, _fit(problem)))
             return
-        is_new = self.tally.add(Finding(rule.code, rule.slug, severity, _fit(problem)))
-        if is_new and may_stop:
-            raise FirstError(self)
+        self.tally.add(Finding(rule.code, rule.slug, severity, _fit(problem)))
 
 
 def _fit(problem: Problem) -> Problem:

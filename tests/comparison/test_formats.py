@@ -71,7 +71,7 @@ def test_oscar_is_the_same_as_its_own_dolma(version: str, tmp_path: Path) -> Non
 
 
 def test_parts_are_no_place(corpus: Path, tmp_path: Path) -> None:
-    corpusfmt.convert(corpus, tmp_path / "cut", to="dolma", shard_bytes=1)
+    corpusfmt.convert(corpus, tmp_path / "cut", to="dolma", part_bytes=1)
     found = corpusfmt.compare(corpus, tmp_path / "cut")
     assert are_same(found)
     assert (found.old.shards, found.new.shards, found.same_shards) == (2, 5, True)

@@ -76,7 +76,7 @@ def test_the_result_does_not_depend_on_jobs_or_sizes(dolma_corpus: Path, tmp_pat
     for jobs in (1, 2):
         corpusfmt.convert(source, tmp_path / str(jobs) / "out", to="dolma", jobs=jobs)
     assert tree(tmp_path / "1") == tree(tmp_path / "2")
-    corpusfmt.convert(source, tmp_path / "cut", to="dolma", shard_bytes=20_000)
+    corpusfmt.convert(source, tmp_path / "cut", to="dolma", part_bytes=20_000)
     assert len(tree(tmp_path / "cut")) > 3
     corpusfmt.convert(source, tmp_path / "oscar", to="oscar")
     assert corpusfmt.validate(tmp_path / "oscar").counts["error"] == 0
@@ -232,7 +232,6 @@ def test_records_in_the_description(tmp_path: Path) -> None:
             {"text_field": "caption", "id_field": "words"},
             r'^recordSet "captions" has no field `words` for `id_field` \(captions/id, captions/image_id, captions/caption, captions/split\)$',
         ),
-        ({"text_field": "caption", "part_bytes": 1}, "`part_bytes` applies only to OSCAR"),
     ],
 )
 def test_what_is_not_meant_is_asked_for(options: Json, message: str, tmp_path: Path) -> None:
@@ -266,7 +265,7 @@ def test_what_changed_since_a_stop_starts_anew(changed: str, tmp_path: Path, mon
     run = import_module("corpusfmt.conversion.run")
     monkeypatch.setattr(run, "seal", None)
     with pytest.raises(TypeError):
-        corpusfmt.convert(path, out, to="dolma", shard_bytes=150)
+        corpusfmt.convert(path, out, to="dolma", part_bytes=150)
     monkeypatch.undo()
     assert len([name for name in tree(out) if name.startswith("documents/")]) == 4
     if changed == "t.jsonl":
@@ -274,8 +273,8 @@ def test_what_changed_since_a_stop_starts_anew(changed: str, tmp_path: Path, mon
     else:
         described(tmp_path, rows, ID, field("text", "t.jsonl", {"column": "id"}))
     os.utime(tmp_path / changed, ns=(1, 1))
-    corpusfmt.convert(path, out, to="dolma", shard_bytes=150)
-    corpusfmt.convert(path, tmp_path / "fresh" / "out", to="dolma", shard_bytes=150)
+    corpusfmt.convert(path, out, to="dolma", part_bytes=150)
+    corpusfmt.convert(path, tmp_path / "fresh" / "out", to="dolma", part_bytes=150)
     assert tree(out) == tree(tmp_path / "fresh" / "out")
     assert len(read_rows(out)) == (1 if changed == "t.jsonl" else 4)
 

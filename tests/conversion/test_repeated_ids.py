@@ -69,7 +69,7 @@ def test_a_source_that_was_repaired_goes_on(repeating: Path, tmp_path: Path) -> 
     assert corpusfmt.validate(out).verdict == "valid"
 
 
-@pytest.mark.parametrize("options", [{}, {"shard_bytes": 500}, {"merge_attributes": True}])
+@pytest.mark.parametrize("options", [{}, {"part_bytes": 500}, {"merge_attributes": True}])
 @pytest.mark.parametrize("batch", [1, 1_000])
 def test_later_documents_go_to_quarantine(
     options: dict[str, Any], batch: int, repeating: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

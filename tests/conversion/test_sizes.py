@@ -74,21 +74,13 @@ def test_dolma_shards_and_their_attributes_are_cut_at_the_same_rows(tmp_path: Pa
         write_rows(tmp_path / f"dolma/attributes/pii/en/en_part_{part}.jsonl.gz", found)
     for jobs in (1, 2):
         out = tmp_path / f"out-{jobs}"
-        corpusfmt.convert(tmp_path / "dolma", out, to="dolma", shard_bytes=TWO_DOCUMENTS, jobs=jobs)
+        corpusfmt.convert(tmp_path / "dolma", out, to="dolma", part_bytes=TWO_DOCUMENTS, jobs=jobs)
     assert data_files(tmp_path / "out-1") == data_files(tmp_path / "out-2")
     assert corpusfmt.validate(tmp_path / "out-1").counts["error"] == 0
     names = {f"{tree}/en/en_part_{part}.jsonl.gz" for tree in ("documents", "attributes/pii") for part in range(1, 6)}
     assert data_files(tmp_path / "out-1").keys() == names
     assert read_rows(tmp_path / "out-1") == rows
     assert [row["id"] for row in read_rows(tmp_path / "out-1", "attributes/pii")] == [row["id"] for row in rows]
-
-
-def test_sizes_of_another_target_are_refused(oscar_corpus: Path, dolma_corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="`shard_bytes`"):
-        corpusfmt.convert(oscar_corpus, tmp_path / "out", to="dolma", part_bytes=1000)
-    with pytest.raises(UsageError, match="`part_bytes`"):
-        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="oscar", shard_bytes=1000)
-    assert not (tmp_path / "out").exists()
 
 
 def test_two_shards_that_would_become_one_file_are_refused(tmp_path: Path) -> None:

@@ -163,7 +163,6 @@ def _options(rng: random.Random, action: str, seed: Seed, tree: Tree) -> Json:
             "split_attributes": at_times(0.1, lambda: [rng.choice(["a", "a=b", "../a", "=", "a/b=c"])]),
             "language_attributes": at_times(0.1, lambda: True),
             "part_bytes": at_times(0.1, lambda: rng.choice([1, 500])),
-            "shard_bytes": at_times(0.1, lambda: rng.choice([1, 500])),
             "text_field": at_times(0.1, lambda: rng.choice(["text", "title", "films/title"])),
             "id_field": at_times(0.1, lambda: rng.choice(["id", "films/id"])),
             "record_set": at_times(0.3, lambda: rng.choice(["films", "rows", "documents", "lines", "p"])),

@@ -93,7 +93,7 @@ def _of_pipeline(folder: Path) -> list[Seed]:
         found.append(Seed(f"built {recipe.stem}", "corpus", tree))
     turns: Sequence[tuple[str, str, str, Json]] = (
         ("dolma of 1.1", "oscar-1.1", "dolma", {}),
-        ("dolma with sets", "dolma", "dolma", {"language_attributes": True, "shard_bytes": 2000}),
+        ("dolma with sets", "dolma", "dolma", {"language_attributes": True, "part_bytes": 2000}),
         ("dolma merged", "dolma", "dolma", {"merge_attributes": True}),
         ("parquet", "dolma of 1.1", "parquet", {}),
         ("1.0", "oscar-1.1", "oscar-1.0", {"on_loss": "allow"}),

@@ -128,7 +128,7 @@ def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
 def test_options_stand_in_groups_in_the_help() -> None:
     shown = run_cli("build", "--help", "--all").stdout.decode()
     heads = [line for line in shown.split("\n") if line.endswith(":") and not line.startswith(" ")]
-    assert heads == ["Arguments:", "Options:", "Filters:", "Bounds:", "Operation:", "Shards:"]
+    assert heads == ["Arguments:", "Options:", "Filters:", "Bounds:", "Shards:"]
     assert shown.index("--min-lines") > shown.index("Filters:") > shown.index("--recipe")
 
 

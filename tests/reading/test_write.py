@@ -45,7 +45,7 @@ def test_every_target_has_the_documents_that_convert_gives_it(to: str, oscar_cor
 def test_the_same_documents_give_the_same_bytes_with_any_number_of_workers(tmp_path: Path) -> None:
     documents = [Document(f"{number}", "Text. " * number, source="s") for number in range(1, 60)]
     for jobs in (1, 2):
-        corpusfmt.write(documents, tmp_path / str(jobs), to="dolma", shard_bytes=5_000, jobs=jobs)
+        corpusfmt.write(documents, tmp_path / str(jobs), to="dolma", part_bytes=5_000, jobs=jobs)
     assert data_files(tmp_path / "1") == data_files(tmp_path / "2")
     assert len(list((tmp_path / "1/documents").iterdir())) > 2
     assert list(corpusfmt.read(tmp_path / "1")) == documents

@@ -91,7 +91,6 @@ CHANGES: dict[str, Callable[[Path, pytest.MonkeyPatch], dict[str, Any] | None]] 
     "ignored": lambda *_: {"ignore": ["DOL305"]},
     "longest line": lambda *_: {"max_line_bytes": 10_000},
     "most findings": lambda *_: {"max_per_rule": 3},
-    "fail fast": lambda *_: {"fail_fast": True, "ignore": ["DOL305"]},
     "code": lambda _, patch: patch.setattr(module, "_digest_of_code", lambda: "other"),
     "libraries": lambda _, patch: patch.setattr(module, "_libraries", lambda: ["other"]),
     "version": lambda _, patch: patch.setattr(module, "VERSION", "9"),

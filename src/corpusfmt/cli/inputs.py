@@ -19,7 +19,6 @@ from corpusfmt.io.paths import Entry, is_pattern, matching, printable, without_q
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
-from corpusfmt.rules import STOPPED
 
 if TYPE_CHECKING:
     from corpusfmt.engine.config import Config
@@ -106,7 +105,7 @@ def one_report(reports: Sequence[tuple[str, Report]], baseline: Baseline) -> Rep
 
 def _unmatched(reports: Sequence[Report], whole: Report, baseline: Baseline) -> list[str]:
     """Return the settings and baseline entries that matched nothing in any input, if all inputs were read."""
-    if whole.has_gaps or STOPPED in whole.coverage.reasons or whole.coverage.shards_seen < whole.coverage.shards_total:
+    if whole.has_gaps or whole.coverage.shards_seen < whole.coverage.shards_total:
         return []
     common = set.intersection(*(set(report.unmatched) for report in reports))
     from corpusfmt.report.saved import ENTRY

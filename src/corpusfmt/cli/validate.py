@@ -14,9 +14,8 @@ from corpusfmt.cli.inputs import limits_of, paths_of, settings_name, settings_of
 from corpusfmt.cli.outcome import UNFINISHED, check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.engine.sharing import WHOLE, Asked, Whole
-from corpusfmt.model import Coverage, Report, Tally, UsageError
+from corpusfmt.model import Report, UsageError
 from corpusfmt.options import made, maps_of
-from corpusfmt.rules import STOPPED
 from corpusfmt.wording import plural
 
 if TYPE_CHECKING:
@@ -50,10 +49,11 @@ def command(
 ) -> None:
     """Check corpora and descriptions against their format. Every deviation is reported with its location."""
     from corpusfmt.cli.excerpt import excerpts
+    from corpusfmt.engine.shares import share_of
     from corpusfmt.report import FOR_TERMINALS
     from corpusfmt.report.saved import Baseline, load_baseline
 
-    share = None if shard is None else _share(shard, given)
+    share = share_of(shard, engine=given.get("engine"))
     maps = maps_of(given.get("maps", ()))
     paths = paths_of(config, paths)
     settings = settings_of(config, [*paths, *maps.values()])
@@ -100,9 +100,6 @@ def checked(asked: Asked, part: Whole = WHOLE, *, keeps: Keeps = Keeps.NOTHING) 
         inputs = list(expanded(given, follow_links=asked.follow_links))
         cache = _cache(keeps, inputs)
         for shown, path in inputs:
-            if asked.fail_fast and reports and STOPPED in reports[-1][1].coverage.reasons:
-                reports.append((shown, _unchecked(reports[-1][1])))
-                continue
             part.next_input()
             baseline = known if len(inputs) == 1 else known.below(shown)
             here = replace(asked, baseline=baseline, progress=progress)
@@ -139,21 +136,6 @@ def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if is_asked:
         raise UsageError("--cache: no home folder is known: set XDG_CACHE_HOME to an absolute path")
     return None
-
-
-def _unchecked(before: Report) -> Report:
-    """Return the report on an input that is not checked, because the run has stopped at the one before."""
-    coverage = Coverage(shards_total=1)
-    coverage.gap(".", "this input", STOPPED)
-    return Report(before.format, before.version, Tally(before.tally.cap), coverage)
-
-
-def _share(shard: str, given: Mapping[str, Any]) -> Share | None:
-    from corpusfmt.engine.shares import share_of
-
-    if given.get("fail_fast"):
-        raise UsageError("--fail-fast is for one process, and --shard I/N does a share of the work: remove one")
-    return share_of(shard, engine=given.get("engine"))
 
 
 def _refuse_part(reports: Sequence[str]) -> None:

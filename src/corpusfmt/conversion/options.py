@@ -139,10 +139,8 @@ class Conversion(_Destination, frozen=True, kw_only=True):
         Option("JSON Lines, Parquet: leave out `metadata.corpusfmt_row`, which restores rows.", flag="--no-origin"),
     ] = False
     part_bytes: Annotated[
-        int | None, Option("Bytes of text per OSCAR part (default: keep the parts).", flag="--part-size", least=1)
-    ] = None
-    shard_bytes: Annotated[
-        int | None, Option("Bytes of rows per Dolma shard (default: keep the shards).", flag="--shard-size", least=1)
+        int | None,
+        Option("Bytes of text or rows per file (default: keep the parts or shards).", flag="--part-size", least=1),
     ] = None
     compression: Annotated[
         str | None,

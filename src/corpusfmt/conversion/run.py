@@ -47,8 +47,8 @@ def convert(source: str | Path, asked: Conversion) -> Report:
 
     For targets laid out by language, the language comes from the field of `metadata` named by `language_entry`, from the
     attributes named by `language_attribute` (`SET/KEY` or `KEY`), or from an earlier conversion. `source_name` and
-    `added` apply to documents without these fields. `part_bytes` (OSCAR, bytes of text) and `shard_bytes` (Dolma, bytes
-    of rows) change the size of shards; by default they are kept. `compression` names the compressor of gzip files
+    `added` apply to documents without these fields. `part_bytes` (OSCAR: bytes of text, Dolma: of
+    rows) changes the size of files; by default it is kept. `compression` names the compressor of gzip files
     (`isal-0` to `isal-3`, `zlib-1` to `zlib-9`; default: the fastest available).
 
     Attribute sets stay separate, or are embedded (`merge_attributes`; if a name occurs twice, the first of
@@ -80,7 +80,8 @@ def run(source: str | Path, asked: Conversion) -> Report:
     reading = like(ReadOptions, asked, columns=columns, source=asked.source_name)
     way = way_between(entry, asked.format, asked.to, reading)
     options = checked(asked, by_language=way.writer.by_language)
-    size = way.size(asked.part_bytes, asked.shard_bytes, options)
+    way.refuse_options(options)
+    size = asked.part_bytes
     compressor = way.compressor(asked.compression)
     with limited(limits) as planned:
         plan = way.plan(entry, reading)

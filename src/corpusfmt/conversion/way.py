@@ -37,15 +37,10 @@ class Way(Struct, frozen=True):
             plan.refuse_tables(self.to)
         return plan
 
-    def size(self, part_bytes: int | None, shard_bytes: int | None, options: Options) -> int | None:
-        """Return the part or shard size of the target. Raises `UsageError` for options of another target."""
-        if self.writer.by_language and shard_bytes is not None:
-            raise UsageError("--shard-size does not apply to OSCAR: use --part-size")
-        if not self.writer.by_language and part_bytes is not None:
-            raise UsageError("--part-size applies only to OSCAR: use --shard-size")
+    def refuse_options(self, options: Options) -> None:
+        """Raise `UsageError` for options of another target."""
         if self.writer.with_sets is None and (options.split_attributes or options.language_attributes):
             raise UsageError("only Dolma has attribute sets: remove --split-attributes and --language-attributes")
-        return part_bytes if self.writer.by_language else shard_bytes
 
     def compressor(self, asked: str | None) -> CompressionName:
         """Return the compressor. Raises `UsageError` if the target does not use it."""

@@ -45,7 +45,6 @@ def write(
     split_attributes: Sequence[str] = (),
     language_attributes: bool = False,
     part_bytes: int | None = None,
-    shard_bytes: int | None = None,
     compression: str | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
@@ -56,7 +55,7 @@ def write(
 
     `documents` is iterated over once; mappings have the fields of `Document`. Documents are first stored in the state of
     the run, compressed, so memory does not depend on their number. If the iteration raises, nothing is written. Without
-    `part_bytes` or `shard_bytes`, a new file begins after 500 MB of documents.
+    `part_bytes`, a new file begins after 500 MB of documents.
 
     Raises `UsageError` for wrong arguments and for values that are not documents, `BadInput` for a document that the target
     cannot represent, and `Incomplete` if the run did not finish.
@@ -82,21 +81,21 @@ def write(
         language_attributes=language_attributes,
     )
     options = checked(asked, by_language=way.writer.by_language)
-    size = way.size(part_bytes, shard_bytes, options)
+    way.refuse_options(options)
     target = Target(way.target_name, place, way.compressor(compression))
-    settings = (CODE_FORMAT, target.compression, to, msgspec.to_builtins(options), STORED.name, size)
+    settings = (CODE_FORMAT, target.compression, to, msgspec.to_builtins(options), STORED.name, part_bytes)
     workplace = _local(Workplace.at(place, digest(*settings), state))
     jobs = jobs_for(place, jobs, engine)
     with workplace.claimed():
         try:
             plan = _stored(documents, way, options, workplace, progress)
-            work = work_of(way, plan, options, cut_anew=size is not None)
+            work = work_of(way, plan, options, cut_anew=part_bytes is not None)
         except BaseException:
             workplace.give_up()
             raise
         with Workers(engine, jobs or default_jobs(sum(each.size for each in plan.shards), len(plan.shards))) as workers:
             stages = Stages(workplace.state, workers, progress, limits=UNLIMITED)
-            job = Job(way, options, CheckOptions(), target, size, settings, workplace, stages, side_by_side=False)
+            job = Job(way, options, CheckOptions(), target, part_bytes, settings, workplace, stages, side_by_side=False)
             report = completed(job, plan, work)
     report.started, report.finished = started, now()
     return report

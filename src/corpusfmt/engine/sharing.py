@@ -128,7 +128,6 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
         ),
     ] = {}
     follow_links: FollowLinks = False
-    fail_fast: Annotated[bool, Option("Stop at the first error, and report what was not checked.")] = False
     max_per_rule: Annotated[
         int, Option("Most findings to keep per rule and file; counts stay exact.", least=1, panel=BOUNDS)
     ] = 10

@@ -61,8 +61,8 @@ from corpusfmt.model import (
 from corpusfmt.options import like, takes_options
 from corpusfmt.profiles import load_profile, profile_names
 from corpusfmt.report.saved import Baseline, load_baseline
-from corpusfmt.rules import NOT_JUDGED, STOPPED, FirstError, Grading, Judge, selects
-from corpusfmt.wording import plural, unknown
+from corpusfmt.rules import NOT_JUDGED, Grading, Judge, selects
+from corpusfmt.wording import unknown
 
 if TYPE_CHECKING:
     from corpusfmt.engine.cache import Cache
@@ -116,8 +116,7 @@ def validate(path: str | Path, asked: Validation) -> Report:
     like name fields of rows, as for `convert`. With `jobs` None the input decides the number of workers. `sample` is the
     share of shards to check, up to 1.0, chosen by `seed`; the report says so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps`
     names local copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
-    `follow_links`. With `fail_fast`, the run stops at the first error, and reports what was not checked. A run that reaches
-    one of `limits` is incomplete.
+    `follow_links`. A run that reaches one of `limits` is incomplete.
 
     Never raises for bad data, and never fetches anything that is not at `path`. Raises `UsageError` for a missing path, an
     unknown format, profile, rule or engine, or a file that is not a report.
@@ -192,7 +191,7 @@ def examine(
             judge.report(LIMIT_REACHED, limit.problem)
             plan = Plan(options.version, [], judge.tally)
         options = replace(options, version=plan.version)
-        run = _Run(fmt, options, meter, part, asked.fail_fast)
+        run = _Run(fmt, options, meter, part)
         manifest_judge = judge_of(options)
         release = None
         if entry.kind == "directory":
@@ -202,9 +201,8 @@ def examine(
                 release = release_at(entry, fmt, plan.shards, manifest_judge, sealing=sealing, data=options.data)
         shards, coverage = sample_of(plan.shards, asked.sample, asked.seed), plan.coverage
         coverage.shards_total = len(plan.shards)
-        is_stopped = _stops(run, plan.tally, manifest_judge.tally)
         work = Work(shards, scratch, (fmt, plan.version, options))
-        here = [] if is_stopped else [shards[position] for position in part.positions(work.sizes)]
+        here = [shards[position] for position in part.positions(work.sizes)]
         sizes = array("q", (shard.size for shard in here))
         workers = asked.jobs or default_jobs(sum(sizes), len(sizes))
         open_executor = executor_factory(asked.engine, workers)
@@ -213,7 +211,7 @@ def examine(
 
             require_datasets()  # rather than after the shards
         # A baseline may be large: a worker gets only the part about its shard.
-        alone = replace(options, grading=replace(options.grading, known={}, stops=asked.fail_fast))
+        alone = replace(options, grading=replace(options.grading, known={}))
         kept = None if cache is None else cache.for_run(fmt, here, alone, asked.engine)
         hashing = release is not None and release.needs_digests
         with ShardProgress(asked.progress, sizes) as shown:
@@ -247,8 +245,6 @@ def examine(
                         facts.append(result.facts)
                     if release is not None:
                         release.take(shard, result)
-                    if _stops(run, plan.tally):
-                        break
             except LimitReached as limit:
                 judge = fmt.judge(options, plan.version, ".")
                 reason = f"{limit.reason}; {coverage.shards_seen:,} of {len(shards):,} shards were read"
@@ -258,22 +254,19 @@ def examine(
             outcomes.close()
             if kept is not None:
                 kept.trim()
-            is_stopped = is_stopped or _stops(run, plan.tally)
             coverage.sampled = len(shards) < len(plan.shards)
-            if part.judges and not is_stopped:
+            if part.judges:
                 shown.compared(0)
                 _judge_whole(
                     run, entry, plan, facts, shown, sealed=release is not None and release.manifest is not None
                 )
-            if is_whole and not is_stopped:
+            if is_whole:
                 if part.judges and release is not None and fmt.descriptions is None:
                     _check_description(run, release.found.files, plan)
                 if part.judges:
                     _note_idle_profiles(run, coverage)
                 _judge_files(run, entry, plan, checked, release, manifest_judge, open_executor, workers)
             part.keep(scratch, meter.read - before)
-        if is_stopped:
-            coverage.gap(".", _left(coverage, len(shards)), STOPPED)
         plan.tally.merge(manifest_judge.tally)
         coverage.add(manifest_judge.coverage)
         report = Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
@@ -289,7 +282,6 @@ class _Run(Struct, frozen=True):
     options: CheckOptions
     meter: Meter
     part: Whole
-    fail_fast: bool
 
 
 def _format_and_options(
@@ -359,7 +351,7 @@ def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> Non
     if found is None:
         return
     fmt, entry = found
-    options = replace(run.options, version="", grading=replace(run.options.grading, stops=run.fail_fast))
+    options = replace(run.options, version="")
     with within(run.meter):
         described = fmt.plan(entry, options)
         for shard in described.shards:
@@ -423,22 +415,6 @@ def _judge_files(
             plan.coverage.checked.update(beside)
 
 
-def _stops(run: _Run, *tallies: Tally) -> bool:
-    """Return whether a run ends here: at an error that the baseline does not have."""
-    known = run.options.grading.known
-    return run.fail_fast and any(
-        severity is Severity.ERROR and count > known.get((code, path), 0)
-        for tally in tallies
-        for (code, severity, path), count in tally.counts.items()
-    )
-
-
-def _left(coverage: Coverage, number: int) -> str:
-    """Return what a run that stopped has not checked."""
-    left = number - coverage.shards_seen
-    return f"{plural(left, 'shard')}, and the corpus as a whole" if left else "the corpus as a whole"
-
-
 def _judge_whole(
     run: _Run, root: Entry, plan: Plan, facts: Sequence[object], shown: ShardProgress, *, sealed: bool
 ) -> None:
@@ -481,7 +457,7 @@ def _has_errors(*tallies: Tally) -> bool:
 def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -> None:
     unmatched = [baseline.entry(*key) for key in report.tally.settle(baseline.reason)]
     coverage = report.coverage
-    if not report.has_gaps and STOPPED not in coverage.reasons and coverage.shards_seen == coverage.shards_total:
+    if not report.has_gaps and coverage.shards_seen == coverage.shards_total:
         described = "croissant" in coverage.checked
         rules = [*fmt.rules, *(named_format("croissant")[0].rules if described else ())]
         report.unmatched = [*grading.unmatched([*rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
@@ -522,15 +498,10 @@ def check_shard(format_name: str, options: CheckOptions, shard: Shard, *, hashin
     with witnessing(hashing) as read:
         try:
             result = fmt.check(shard, options)
-        except FirstError as stopped:
-            stopped.judge.coverage.gap(_place(shard), "the rest", STOPPED)
-            result = ShardResult(stopped.judge.tally, stopped.judge.coverage)
         except Exception as error:
             if isinstance(error, Incomplete | UsageError) and not isinstance(error, LimitReached):
                 raise
-            # Nothing is left to be stopped.
-            alone = replace(options, grading=replace(options.grading, stops=False))
-            judge = fmt.judge(alone, options.version, shard.name)
+            judge = fmt.judge(options, options.version, shard.name)
             if isinstance(error, LimitReached):
                 judge.report(LIMIT_REACHED, error.at(_place(shard)).problem)
             elif isinstance(error, OSError):
