@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import json
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import say, write
-from corpusfmt.cli.options import FollowLinks
+from corpusfmt.cli.options import FollowLinks, TextOrJson
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.model import Check, Json, Rule, UsageError
 from corpusfmt.report.view import address_of
@@ -57,21 +56,14 @@ def grades_of(rule: Rule) -> list[str]:
     return found
 
 
-class Output(StrEnum):
-    """How rules are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @guarded
 def rule(
     names: Rules = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
+    output_format: Annotated[TextOrJson, typer.Option(help="text or json.")] = TextOrJson.TEXT,
 ) -> None:
     """List the rules, or explain some with reason, example and fix."""
     chosen = _named(names)
-    if output_format is Output.JSON:
+    if output_format is TextOrJson.JSON:
         write(json.dumps(explained(names), indent=2, ensure_ascii=False).split("\n"), utf8=True)
     elif names:
         for owners in chosen:

@@ -7,13 +7,13 @@ import os
 import platform
 import sys
 import tempfile
-from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from corpusfmt._version import VERSION
 from corpusfmt.cli.console import say, write
+from corpusfmt.cli.options import TextOrJson
 from corpusfmt.cli.outcome import guarded
 from corpusfmt.engine.installed import requirements, version_of
 
@@ -28,16 +28,9 @@ KERNELS = (
 _NOT_FOR_USERS = frozenset({"dev"})
 
 
-class Output(StrEnum):
-    """How the findings are printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 @guarded
 def command(
-    output_format: Annotated[Output, typer.Option(help="text or json.")] = Output.TEXT,
+    output_format: Annotated[TextOrJson, typer.Option(help="text or json.")] = TextOrJson.TEXT,
 ) -> None:
     """Print versions, native kernels, extras, model and limits of the system."""
     found = {
@@ -49,7 +42,7 @@ def command(
         "model": _model(),
         "system": _system(),
     }
-    if output_format is Output.JSON:
+    if output_format is TextOrJson.JSON:
         write(json.dumps(found, indent=2).split("\n"), utf8=True)
         return
     for name, value in found.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
 from functools import wraps
 from types import ModuleType
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -115,6 +116,13 @@ ShardOfReport = Annotated[
         help="Check a share of the shards, like 1/8, and write it with --report part=FILE, for `corpusfmt report merge`.",
     ),
 ]
+
+
+class TextOrJson(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
 
 
 def declared(function: Callable[..., None], module: ModuleType) -> Callable[..., None]:
