@@ -9,12 +9,10 @@ import re
 from collections.abc import Sequence
 from itertools import islice, pairwise
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import xxhash
-from dolma import test_mutations
 from dolma.corpus import Json, attributes, check, documents, encoded
 from dolma.lines import (
     DOCUMENT,
@@ -547,17 +545,6 @@ def without_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(glance, "_native")
 
 
-@pytest.mark.parametrize("name", sorted(test_mutations.MUTATIONS))
-def test_reports_are_the_same_without_the_kernel(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(name)
-    dataset = test_mutations.valid(rng)
-    test_mutations.MUTATIONS[name][1](dataset)
-    dataset.write(tmp_path)
-    with_kernel = said(check(tmp_path))
-    without_kernel(monkeypatch)
-    assert said(check(tmp_path)) == with_kernel
-
-
 @pytest.mark.parametrize("profile", ["standard", "hub"])
 @pytest.mark.parametrize("seed", range(4))
 def test_reports_on_odd_rows_among_clean_ones_are_the_same_without_the_kernel(
@@ -587,29 +574,6 @@ def test_reports_on_odd_rows_among_clean_ones_are_the_same_without_the_kernel(
     assert with_kernel[1]["GEN202"] > 6
     without_kernel(monkeypatch)
     assert said(check(tmp_path, profile=profile)) == with_kernel
-
-
-def test_rows_beside_odd_ones_become_values_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = documents(60)
-    tags = encoded(attributes(rows))
-    for row in rows[::6]:
-        row["version"] = 1
-    members = [gzip.compress(encoded(rows[start : start + 6])) for start in range(0, 60, 6)]
-    for path, content in (
-        ("documents/a.jsonl.gz", b"".join(members)),
-        ("attributes/pii/a.jsonl.gz", gzip.compress(tags)),
-    ):
-        (tmp_path / path).parent.mkdir(parents=True)
-        (tmp_path / path).write_bytes(content)
-    asked: list[object] = []
-
-    def values(kept: Any) -> Any:
-        asked.append(kept)  # which keeps it, so that no other has its number
-        return kernel.values(kept)
-
-    monkeypatch.setattr(glance, "_native", SimpleNamespace(**{**vars(kernel), "values": values}))
-    assert check(tmp_path).by_rule == {"DOL310": 10}
-    assert len(asked) == len(set(map(id, asked))) == 11  # the rest of each block of documents, and all attributes
 
 
 def _cut(data: bytes, cuts: Sequence[int]) -> list[bytes]:

@@ -23,7 +23,7 @@ from corpusfmt.formats.rows.columned import ColumnRecords
 from corpusfmt.formats.rows.reading import _PIECE
 from corpusfmt.formats.rows.writing import fields_of
 from corpusfmt.io.paths import entry_of
-from corpusfmt.io.text import json_line, json_lines
+from corpusfmt.io.text import json_line
 from corpusfmt.model import BadInput, Document, Location, UsageError
 from corpusfmt.rules import Grading, Judge
 
@@ -389,25 +389,6 @@ def test_what_leads_out_of_the_folder_is_told_once(tmp_path: Path) -> None:
 def test_what_is_neither_compressed_nor_rows_is_damaged(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl.gz").write_bytes(b"<html>")
     assert corpusfmt.validate(tmp_path / "a.jsonl.gz", format="jsonl").by_rule == {"GEN101": 1}
-
-
-def test_documents_are_written_below_data() -> None:
-    assert formats()["jsonl"].writers["1.0"].folder("a") == "data/a"
-
-
-@given(rows=st.lists(_ROWS | _VALUES, min_size=1, max_size=4), escaped=st.booleans(), written=st.booleans())
-@example(rows=[{"text": "a/b\x01\x7f"}, {"text": ""}], escaped=True, written=True)
-@example(rows=[{"text": 0.1234567890123456789}], escaped=False, written=False)
-def test_rows_around_encoded_texts_are_written_as_decoded_ones(rows: list[Any], escaped: bool, written: bool) -> None:
-    lines = [json.dumps(row, ensure_ascii=escaped).replace("/", "\\/") for row in rows]
-    data = "\n".join(lines).encode("utf-8", "surrogatepass")
-    for name in ("text", "content", ""):
-        records = ColumnRecords(Shard(0, "a", {}), CheckOptions(reading=ReadOptions(text_field=name)))
-        found = records._around_texts(data, written=written)
-        if found is not None:
-            expected = [*map(json.loads, lines)]
-            assert [*map(json.loads, json_lines(found).splitlines())] == expected
-            assert not written or json_lines(found) == json_lines(expected)
 
 
 def test_a_name_of_texts_that_is_not_utf_8_is_in_no_row() -> None:

@@ -7,7 +7,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import accumulate, count, groupby, islice
+from itertools import accumulate, count, islice
 from pathlib import Path
 from typing import cast
 
@@ -127,35 +127,32 @@ def lines_at(blocks: Iterable[Block | LongLine], rows: Iterable[int]) -> Iterato
 
 
 def judge_equal_files(plan: Plan, role: str, empty: Container[str], judge: Judge) -> None:
-    """Report files, with a `role` only those, that are equal to an earlier one of their corpus and not `empty`, by path."""
-    files = ((shard.corpus, entry) for shard in plan.shards for entry in _of_documents(shard, role))
-    by_size = sorted(files, key=lambda each: (each[0], each[1].size))
-    for (_, size), some in groupby(by_size, lambda each: (each[0], each[1].size)):
-        if size:
-            _judge_equal((entry for _, entry in some if entry.path not in empty), size, judge)
+    """Report files, with a `role` only those, that are equal to an earlier one of their corpus and not `empty`, by path.
+
+    Of files of one size, only those whose ends are equal are read as a whole.
+    """
+    alike: defaultdict[tuple[str, int], list[Entry]] = defaultdict(list)
+    for shard in plan.shards:
+        for entry in _of_documents(shard, role):
+            if entry.size and entry.path not in empty:
+                alike[shard.corpus, entry.size].append(entry)
+    for (_, size), files in alike.items():
+        known: defaultdict[bytes, list[Entry]] = defaultdict(list)
+        for file in files if len(files) > 1 else ():
+            try:
+                same_ends = known[_ends(file, size)]
+                other = next((other for other in same_ends if size <= 2 * _BLOCK or _are_equal(file, other)), None)
+            except OSError:  # the check reports it
+                continue
+            if other is None:
+                same_ends.append(file)
+            else:
+                message = f"the file is equal to `{other.path}`"
+                judge.report(EQUAL_FILES, Problem(message, Location(file.path), "remove one of the two files"))
 
 
 def _of_documents(shard: Shard, role: str) -> Iterable[Entry]:
     return [shard.files[role]] if role in shard.files else () if role else shard.files.values()
-
-
-def _judge_equal(files: Iterable[Entry], size: int, judge: Judge) -> None:
-    """Report files of one size that are equal to an earlier one: only those whose ends are equal are read to the end."""
-    first = next(iter(files := iter(files)), None)
-    known: defaultdict[bytes, list[Entry]] = defaultdict(list)
-    for number, each in enumerate(files):
-        try:
-            if not number and first is not None:
-                known[_ends(first, size)].append(first)
-            same_ends = known[_ends(each, size)]
-            other = next((other for other in same_ends if size <= 2 * _BLOCK or _are_equal(each, other)), None)
-        except OSError:  # the check reports it
-            continue
-        if other is None:
-            same_ends.append(each)
-        else:
-            message = f"the file is equal to `{other.path}`"
-            judge.report(EQUAL_FILES, Problem(message, Location(each.path), "remove one of the two files"))
 
 
 def _ends(entry: Entry, size: int) -> bytes:

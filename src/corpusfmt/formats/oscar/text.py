@@ -169,6 +169,13 @@ class Documents:
     def __len__(self) -> int:
         return len(self.starts)
 
+    def extend(self, starts: list[int], counts: list[int], sizes: list[int], gaps: list[int]) -> None:
+        """Add consecutive ones."""
+        self.starts += starts
+        self.counts += counts
+        self.sizes += sizes
+        self.gaps += gaps
+
     def drop(self, number: int) -> None:
         """Forget the first ones."""
         del self.starts[:number], self.counts[:number], self.sizes[:number], self.gaps[:number]
@@ -213,7 +220,11 @@ class TextScan:
     def feed(self, block: Block | LongLine) -> None:
         """Check the next block."""
         if isinstance(block, LongLine):
-            self._feed_long(block)
+            self._judge.report(*too_long(self._at(block.line, block.byte), block.length, self._limit))
+            self._before = *self._before[:3], 0
+            self.filled += 1
+            self.lines += 1
+            self.bytes += block.length + 1
             return
         data = block.data
         found = survey(data, self._least, self.lines, self.bytes, self._before, keeps_documents=self._keeps_documents)
@@ -222,21 +233,13 @@ class TextScan:
         self._terminated = data.endswith(b"\n")
         self._before = found.after
         self.found += found.found
-        self._add(*found.documents)
+        self.documents.extend(*found.documents)
         self._note(block, found)
         self.filled += found.filled
         if self._keys is not None:
             self._collect_keys(self._keys, data)
         self.lines += found.lines
         self.bytes += len(data)
-
-    def _feed_long(self, line: LongLine) -> None:
-        self._judge.report(*too_long(self._at(line.line, line.byte), line.length, self._limit))
-        open_line, open_byte, separators, _ = self._before
-        self._before = open_line, open_byte, separators, 0
-        self.filled += 1
-        self.lines += 1
-        self.bytes += line.length + 1
 
     def finish(self, *, whole: bool) -> None:
         """End the text; `whole` is false for a truncated stream, whose end is not checked."""
@@ -245,7 +248,7 @@ class TextScan:
             if self.lines > open_line:
                 end = self.bytes - 1 if self._terminated else self.bytes
                 self.found += 1
-                self._add([open_line], [self.lines - open_line], [end - open_byte], [separators])
+                self.documents.extend([open_line], [self.lines - open_line], [end - open_byte], [separators])
             if not self.found:
                 self._judge.report(*empty_text(Location(self._path)))
             elif not self._terminated:
@@ -259,12 +262,6 @@ class TextScan:
 
     def _at(self, line: int, byte: int, column: int | None = None) -> Location:
         return Location(self._path, line, byte, column)
-
-    def _add(self, starts: list[int], counts: list[int], sizes: list[int], gaps: list[int]) -> None:
-        self.documents.starts += starts
-        self.documents.counts += counts
-        self.documents.sizes += sizes
-        self.documents.gaps += gaps
 
     def _double_encoding(self, block: Block) -> None:
         from corpusfmt.io.double_encoding import is_garbled, repair, suspect_lines  # noqa: PLC0415 - few texts come so far

@@ -131,31 +131,6 @@ def data_files(
     return files
 
 
-class _Files(Struct, frozen=True):
-    """Finds the files of a format, by their names and the fields of the first row."""
-
-    rules: RuleSet
-    version: str
-    findings: FileFindings
-    name: re.Pattern[str]
-    fields: Sequence[str]
-
-    def is_data(self, entry: Entry) -> bool:
-        return entry.kind == "file" and not is_hidden(entry.path) and self.name.fullmatch(entry.name) is not None
-
-    def detect(self, entry: Entry) -> Detection | None:
-        listed = walk(entry) if entry.kind == "directory" else iter([entry])
-        of_dolma = None if "id" in self.fields else "id"
-        main = main_file(filter(self.is_data, listed), lambda each: rows_have(each, *self.fields, without=of_dolma))
-        return Detection(self.version, f"rows with {' and '.join(self.fields)}") if main else None
-
-    def plan(self, entry: Entry, options: CheckOptions) -> Plan:
-        judge = Judge(self.rules, options.grading, version=self.version, path=".", cap=options.max_per_rule)
-        files = data_files(entry, self.is_data, self.findings, judge)
-        shards = [Shard(number, file.path, {ROWS: file}) for number, file in enumerate(files)]
-        return Plan(self.version, shards, judge.tally, judge.coverage)
-
-
 def row_format(
     name: str,
     summary: str,
@@ -173,15 +148,41 @@ def row_format(
     `file_name` is a regular expression for file names; every row has `fields`, which identify and describe the format. The
     other parameters are as in `Format`.
     """
-    there = _Files(rules, version, files, re.compile(file_name), [each.name for each in fields])
+    names = [each.name for each in fields]
     rows = Rows(rules, records, files.empty)
+
+    def is_data(entry: Entry) -> bool:
+        return entry.kind == "file" and not is_hidden(entry.path) and re.fullmatch(file_name, entry.name) is not None
+
+    def detect(entry: Entry) -> Detection | None:
+        listed = walk(entry) if entry.kind == "directory" else iter([entry])
+        of_dolma = None if "id" in names else "id"
+        main = main_file(filter(is_data, listed), lambda each: rows_have(each, *names, without=of_dolma))
+        return Detection(version, f"rows with {' and '.join(names)}") if main else None
+
+    def plan(entry: Entry, options: CheckOptions) -> Plan:
+        judge = Judge(rules, options.grading, version=version, path=".", cap=options.max_per_rule)
+        found = enumerate(data_files(entry, is_data, files, judge))
+        shards = [Shard(number, file.path, {ROWS: file}) for number, file in found]
+        return Plan(version, shards, judge.tally, judge.coverage)
+
+    def record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
+        yield rows_of(paths, contents, fields)
+
+    def row(document: Document) -> Json:
+        """Return the row that became a document: whatever is not the text is in the metadata."""
+        metadata = document.metadata or {}
+        if ROW in metadata:
+            return restored(document)
+        return {fields[0].names[0]: document.text} | {name: metadata[name] for name in metadata if name != SYNTHETIC}
+
     return Format(
         name=name,
         summary=summary,
         versions=(version,),
         rules=rules,
-        detect=there.detect,
-        plan=there.plan,
+        detect=detect,
+        plan=plan,
         check=rows.check,
         reads_only_its_files=True,
         documents_role=ROWS,
@@ -189,24 +190,5 @@ def row_format(
         facts=tuple[str, Any, FewKeys | None],
         reader=Reader(rows.read, by_row=True, source_name=name),
         writers={version: writer} if writer else {},
-        describers={version: Describer(SUMMARY, _record_sets(fields), fields=fields, row=_row(fields))},
+        describers={version: Describer(SUMMARY, record_sets, fields=fields, row=row)},
     )
-
-
-def _row(fields: Sequence[FieldOf]) -> Callable[[Document], Json]:
-    """Return what makes rows of documents again: of a row, whatever is not the text is in the metadata."""
-
-    def row(document: Document) -> Json:
-        metadata = document.metadata or {}
-        if ROW in metadata:
-            return restored(document)
-        return {fields[0].names[0]: document.text} | {name: metadata[name] for name in metadata if name != SYNTHETIC}
-
-    return row
-
-
-def _record_sets(fields: Sequence[FieldOf]) -> Callable[[Collection[str], Contents], Iterator[RecordSetOf]]:
-    def record_sets(paths: Collection[str], contents: Contents) -> Iterator[RecordSetOf]:
-        yield rows_of(paths, contents, fields)
-
-    return record_sets

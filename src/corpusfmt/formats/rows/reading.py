@@ -1,4 +1,4 @@
-"""Internal: Check and read files of rows: clean blocks at once, other lines by the rules."""
+"""For formats: Check and read files of rows: clean blocks at once, other lines by the rules."""
 
 from __future__ import annotations
 
