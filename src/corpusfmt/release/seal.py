@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import zip_longest
 from pathlib import Path
 
 import msgspec
@@ -18,10 +17,9 @@ from corpusfmt.engine.validate import Examined, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
-from corpusfmt.io.compress import sha256
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of, is_hidden, refuse_remote, walk
-from corpusfmt.io.publish import publish_bytes, publish_pieces
+from corpusfmt.io.publish import publish_bytes
 from corpusfmt.manifest.claims import Bundle, Statement, check_claims, digests_in
 from corpusfmt.manifest.listed import listed, rules_of
 from corpusfmt.manifest.model import (
@@ -34,7 +32,7 @@ from corpusfmt.manifest.model import (
     ListedFile,
     Manifest,
     is_unlisted,
-    pieces_of,
+    manifest_bytes,
     tree_of,
 )
 from corpusfmt.manifest.read import fault_of, read_manifest
@@ -81,14 +79,16 @@ def seal(
     judge = judge_of(options)
     judge_entries(sealed, release.found.files, release.read, named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
-    digest = _digest_of(sealed)
+    name, version = head.format, head.version
+    data = manifest_bytes(files, sealed.whole, name, version, rules_of(name, version))
+    digest = hashlib.sha256(data).hexdigest()
     written = statements_of(sealed, digest, examined.report, options.grading) if attest else {}
     gone = outdated(release.root, sealed, digest)
     if signer is not None:
         written = vouchers(release.root, sealed, digest, written, gone, signer)
     for name in gone:
         (root / name).unlink()
-    publish_pieces(root / NAME, _pieces_of(sealed))
+    publish_bytes(root / NAME, data)
     for name, content in written.items():
         publish_bytes(root / name, content)
     judge = judge_of(options)
@@ -101,19 +101,6 @@ def seal(
         "removed": [name for name in gone if name not in written],
     }
     return examined.report
-
-
-def _pieces_of(sealed: Manifest) -> Iterator[bytes]:
-    """Yield the manifest in its written form, which may be too large for memory."""
-    name, version = sealed.head.format, sealed.head.version
-    return pieces_of(sealed.files, sealed.whole, name, version, rules_of(name, version))
-
-
-def _digest_of(sealed: Manifest) -> str:
-    digest = sha256()
-    for piece in _pieces_of(sealed):
-        digest.update(piece)
-    return digest.hexdigest()
 
 
 def _folder(path: str | Path) -> Path:
@@ -154,7 +141,7 @@ def _listed(examined: Examined, release: CheckedRelease) -> dict[str, ListedFile
 def _manifest_at(root: Path) -> Manifest | None:
     """Return the earlier manifest of a corpus, if it is usable."""
     entry = entry_of(str(root)).child(NAME)
-    return read_manifest(entry, Judge(RULES, Grading(), version="", path=NAME)) if entry else None
+    return read_manifest(entry, _any_judge()) if entry else None
 
 
 def _format_of(before: Manifest | None, asked: str) -> str:
@@ -168,14 +155,13 @@ def _made_of(before: Manifest | None, files: Mapping[str, ListedFile]) -> Json:
     """Return the provenance in an earlier manifest, if it is about the same documents."""
     if before is None:
         return {}
-    data = zip_longest(_digests_of_documents(before.files), _digests_of_documents(files))
-    if any(one != other for one, other in data):
+    documents = [
+        {path: each.sha256 for path, each in release.items() if each.documents is not None}
+        for release in (before.files, files)
+    ]
+    if documents[0] != documents[1]:
         return {}
     return {name: value for name, value in before.whole.items() if name not in Head.__struct_fields__}
-
-
-def _digests_of_documents(files: Mapping[str, ListedFile]) -> Iterator[tuple[str, str]]:
-    return ((path, each.sha256) for path, each in files.items() if each.documents is not None)
 
 
 _STATEMENTS = (PROVENANCE, VERIFICATION)
