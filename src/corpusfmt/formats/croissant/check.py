@@ -300,15 +300,22 @@ class Checker:
         folder = self.entry.folder()
         storage = Storage(description, folder, self.options.maps)
         storage.check()
-        for fault in storage.faults:
-            self._report(fault)
-        coverage.bytes += storage.bytes_read
-        reported = frozenset(storage.faults)
+        of_files: frozenset[Fault] = frozenset()
 
         def report(fault: Fault) -> None:
-            if fault not in reported:
-                self._report(fault)
+            """Report a fault, but not again what the files have; a link once, however many files are behind it."""
+            at = fault.problem.at
+            if fault.type is LINK_OUTSIDE_ROOT:
+                if at in self._links:
+                    return
+                self._links.add(at)
+            if fault not in of_files:
+                self.judge.report(*fault)
 
+        for fault in storage.faults:
+            report(fault)
+        coverage.bytes += storage.bytes_read
+        of_files = frozenset(storage.faults)
         records, gaps = judge_data(description, folder, self.options.maps, self.options.scratch, report)
         coverage.documents += records
         for gap in (*storage.gaps, *gaps):
@@ -318,14 +325,6 @@ class Checker:
         self.judge.coverage.gap(gap.path, what, gap.reason, gap.count)
         for code in gap.codes:
             self.judge.coverage.skip(gap.path, code, gap.reason, gap.count)
-
-    def _report(self, fault: Fault) -> None:
-        """Report a fault in the data; a link out of the folder only once, however many files are behind it."""
-        if fault.type is LINK_OUTSIDE_ROOT:
-            if fault.problem.at in self._links:
-                return
-            self._links.add(fault.problem.at)
-        self.judge.report(*fault)
 
     def _description(self, description: Description) -> None:
         for stranger in description.strangers:

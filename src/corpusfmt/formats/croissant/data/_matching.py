@@ -21,12 +21,15 @@ def answer(pattern: str, replacement: str | None, texts: list[str], most: int) -
     Replaced texts have at most `most` characters in total.
     """
     compiled = re.compile(pattern)
-    if replacement is None:
-        return [_first_group(compiled.match(text)) for text in texts]
     found: list[str | None] = []
     for text in texts:
-        found.append(_replaced(compiled, replacement, text, most))
-        most -= len(found[-1] or "")
+        if replacement is not None:
+            found.append(_replaced(compiled, replacement, text, most))
+            most -= len(found[-1] or "")
+        elif (match := compiled.match(text)) is None:
+            found.append(None)
+        else:
+            found.append(next(filter(None, match.groups()), "" if compiled.groups else match.group()))
     return found
 
 
@@ -50,12 +53,6 @@ def _replaced(compiled: re.Pattern[str], replacement: str, text: str, most: int)
     if len(found) > most:
         raise _TooLong
     return found
-
-
-def _first_group(match: re.Match[str] | None) -> str | None:
-    if match is None:
-        return None
-    return next((group for group in match.groups() if group), match.group() if not match.re.groups else "")
 
 
 def main() -> None:

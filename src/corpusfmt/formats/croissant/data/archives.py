@@ -51,11 +51,9 @@ def is_archive(head: bytes) -> bool:
     return is_zip or head[257:262] == b"ustar" or codec_of_content(head) != "plain"
 
 
-def _any(_path: str) -> bool:
-    return True
-
-
-def members(open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str], bool] = _any) -> Iterator[Member]:
+def members(
+    open_file: Callable[[], BinaryIO], path: str, selects: Callable[[str], bool] = lambda _path: True
+) -> Iterator[Member]:
     """Yield the files of a zip or tar (plain, gz, bz2, xz, zst). The rest of a member is read before the next one.
 
     `selects` tests the paths of members; the others are skipped and not checked. Raises `ArchiveFault` at the damage, after

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 
-from msgspec.structs import replace
-
 from corpusfmt.formats.croissant.data.batches import (
     BATCH_BYTES,
     BATCH_ROWS,
@@ -26,11 +24,6 @@ from corpusfmt.model import Fault, Location, Problem
 BOM = b"\xef\xbb\xbf"
 # The memory that a line takes beyond its text: most of it for a cell with many lines.
 _LINE_OF_A_ROW_BYTES = 60
-
-
-def shifted(found: Iterable[Line | LongLine], line: int, byte: int) -> Iterator[Line | LongLine]:
-    """Yield the lines of a piece of a file with their places in the file; the piece starts at `line` and `byte`."""
-    return (replace(each, line=each.line + line - 1, byte=each.byte + byte) for each in found)
 
 
 def places_of(header: Sequence[str], names: Iterable[str]) -> dict[str, int]:

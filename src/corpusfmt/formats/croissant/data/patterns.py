@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from threading import Timer
 
 from corpusfmt.formats.croissant.data import _matching
@@ -67,10 +67,27 @@ class Patterns(AbstractContextManager["Patterns"]):
         return found
 
     def _ask(self, pattern: str, replacement: str | None, texts: Sequence[str], most: int) -> list[str | None]:
+        late = PatternFault(f"no answer within {self._time_limit:g} seconds: the pattern backtracks without end")
         if pattern in self._slow:
-            raise self._late()
-        request = json.dumps([pattern, replacement, texts, most]).encode() + b"\n"
-        line = self._answered(request)
+            raise late
+        if self._process is None:
+            # Isolated and without site packages, it starts within 20 ms and sees nothing but its script.
+            command = [sys.executable, "-I", "-S", _matching.__file__]
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
+        process, task, line = self._process, meter(), b""
+        assert process.stdin is not None
+        assert process.stdout is not None
+        began = time.monotonic() - processor_time()
+        timer = Timer(min(self._time_limit, task.seconds_left), process.kill)
+        timer.start()
+        try:
+            with suppress(BrokenPipeError):
+                process.stdin.write(json.dumps([pattern, replacement, texts, most]).encode() + b"\n")
+                process.stdin.flush()
+                line = process.stdout.readline(_MOST_REPLY_BYTES + 1)
+        finally:
+            timer.cancel()
+            task.waited += time.monotonic() - processor_time() - began  # the helper's time counts as the task's
         if len(line) > _MOST_REPLY_BYTES:
             self.close()
             raise PatternFault("the replaced texts are too long")
@@ -78,40 +95,12 @@ class Patterns(AbstractContextManager["Patterns"]):
             self.close()
             meter().check()
             self._slow.add(pattern)
-            raise self._late()
+            raise late
         reply = json.loads(line)
         if "error" in reply:
             raise PatternFault(reply["error"])
         values: list[str | None] = reply["values"]
         return values
-
-    def _answered(self, request: bytes) -> bytes:
-        """Return the answer to a request, incomplete if it does not arrive in time. The helper's time counts as the task's."""
-        process = self._process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        task = meter()
-        began = time.monotonic() - processor_time()
-        late = Timer(min(self._time_limit, task.seconds_left), process.kill)
-        late.start()
-        try:
-            process.stdin.write(request)
-            process.stdin.flush()
-            return process.stdout.readline(_MOST_REPLY_BYTES + 1)
-        except BrokenPipeError:
-            return b""
-        finally:
-            late.cancel()
-            task.waited += time.monotonic() - processor_time() - began
-
-    def _late(self) -> PatternFault:
-        return PatternFault(f"no answer within {self._time_limit:g} seconds: the pattern backtracks without end")
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        # Isolated and without site packages, it starts within 20 ms and sees nothing but its script.
-        command = [sys.executable, "-I", "-S", _matching.__file__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our own
-        return self._process
 
 
 def _portions(texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.batches import Batch, Take
-from corpusfmt.formats.croissant.data.csvrows import BOM, CsvRows, places_of, shifted, table
+from corpusfmt.formats.croissant.data.csvrows import BOM, CsvRows, places_of, table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.formats.croissant.data.lookup import key_of
@@ -277,6 +277,7 @@ def _header(head: bytes, delimiter: str) -> list[str]:
 def _lines_of(pieces: Iterable[Block | LongLine]) -> Iterator[Line | LongLine]:
     for piece in pieces:
         if isinstance(piece, Block):
-            yield from shifted(lines([piece.data]), piece.line, piece.byte)
+            for line in lines([piece.data]):
+                yield replace(line, line=line.line + piece.line - 1, byte=line.byte + piece.byte)
         else:
             yield piece
