@@ -572,7 +572,10 @@ class Report(Struct):
     @property
     def by_rule(self) -> dict[str, int]:
         """Occurrences by rule code, sorted by code."""
-        return _summed((code, count) for (code, _, _), count in self.tally.counts.items())
+        totals: Counter[str] = Counter()
+        for (code, _, _), count in self.tally.counts.items():
+            totals[code] += count
+        return dict(sorted(totals.items()))
 
     @property
     def by_path(self) -> dict[str, dict[str, int]]:
@@ -743,10 +746,3 @@ def _by_rule_and_reason(counted: Mapping[tuple[str, str, str], int]) -> list[Jso
     for (code, _, reason), count in counted.items():
         totals[code, reason] += count
     return [{"rule": code, "reason": reason, "count": count} for (code, reason), count in sorted(totals.items())]
-
-
-def _summed(pairs: Iterable[tuple[str, int]]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for key, count in pairs:
-        totals[key] += count
-    return dict(sorted(totals.items()))

@@ -74,22 +74,18 @@ def _profile(name: str, text: str) -> Profile:
     file = converted_toml(text, _File, what)
     if len(file.grade) + len(file.require) > _MOST_TABLES:
         raise UsageError(f"{what}: more than {_MOST_TABLES} tables: grade several rules in one")
-    grades = tuple(_grade(each, what) for each in file.grade)
-    requirements = tuple(_requirement(each, what) for each in file.require)
-    return Profile(name, file.summary, grades, requirements, file.loading, text)
-
-
-def _grade(table: _Grade, what: str) -> Grade:
-    _refuse_without_source(table.source, ", ".join(table.rules), what)
-    severity = None if table.severity == "ignore" else Severity(table.severity)
-    return Grade(table.rules, severity, table.source, table.minor)
-
-
-def _requirement(table: _Requirement, what: str) -> Requirement:
-    _refuse_without_source(table.source, table.property, what)
-    if not _PROPERTY.fullmatch(table.property):
-        raise UsageError(f"{what}: property is {clipped(table.property)!r}, expected a name like `rai:dataBiases`")
-    return Requirement(table.property, table.source, table.example, table.of, Severity(table.severity))
+    grades, requirements = [], []
+    for table in file.grade:
+        _refuse_without_source(table.source, ", ".join(table.rules), what)
+        severity = None if table.severity == "ignore" else Severity(table.severity)
+        grades.append(Grade(table.rules, severity, table.source, table.minor))
+    for required in file.require:
+        name_of, source = required.property, required.source
+        _refuse_without_source(source, name_of, what)
+        if not _PROPERTY.fullmatch(name_of):
+            raise UsageError(f"{what}: property is {clipped(name_of)!r}, expected a name like `rai:dataBiases`")
+        requirements.append(Requirement(name_of, source, required.example, required.of, Severity(required.severity)))
+    return Profile(name, file.summary, tuple(grades), tuple(requirements), file.loading, text)
 
 
 def _refuse_without_source(source: str, named: str, what: str) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusfmt.cli.commands import Command, Group, PrintingCommand, louder
+from corpusfmt.cli.commands import Command, Group, PrintingCommand
 from corpusfmt.cli.console import Colour, print_version, set_colour, warn
 from corpusfmt.cli.options import declared
 from corpusfmt.wording import clipped_message, plain
@@ -53,10 +53,8 @@ def _options(
     color: Annotated[
         Colour, typer.Option(help="auto (a terminal; NO_COLOR and FORCE_COLOR are respected), always or never.")
     ] = Colour.AUTO,
-    quiet: Annotated[bool, typer.Option("-q", "--quiet", callback=louder, hidden=True)] = False,
-    verbose: Annotated[bool, typer.Option("-v", "--verbose", callback=louder, hidden=True)] = False,
 ) -> None:
-    del show_version, quiet, verbose
+    del show_version
     set_colour(color)
 
 

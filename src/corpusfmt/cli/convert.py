@@ -45,20 +45,15 @@ def command(
     """Convert a corpus to another format. The input is checked, and every loss is counted."""
     from corpusfmt.conversion.run import run
 
-    target = _target(source, destination, output)
-    with shown_stages() as progress:
-        others = {"limits": limits_of(given), "jobs": given.get("jobs"), "progress": progress}
-        report = run(source, made(Conversion, given, destination=target, to=to, **others))
-    raise SystemExit(_summarised(report, target, given.get("shard")))
-
-
-def _target(source: str, destination: str | None, output: str | None) -> str:
-    """Return where to write. Raises `UsageError` for a source or destination that cannot be."""
     if source == "-":
         raise UsageError("convert does not read standard input: write it to a file and pass that file")
     if (destination is None) == (output is None):
         raise UsageError("convert writes to one place: name DST, or --output DIR")
-    return destination or output or ""
+    target = destination or output or ""
+    with shown_stages() as progress:
+        others = {"limits": limits_of(given), "jobs": given.get("jobs"), "progress": progress}
+        report = run(source, made(Conversion, given, destination=target, to=to, **others))
+    raise SystemExit(_summarised(report, target, given.get("shard")))
 
 
 def _summarised(report: Report, target: str, shard: str | None) -> int:

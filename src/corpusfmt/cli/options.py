@@ -128,7 +128,12 @@ class TextOrJson(StrEnum):
 def declared(function: Callable[..., None], module: ModuleType) -> Callable[..., None]:
     """Return a command as typer reads it: an argument that is `Given` options becomes one argument for each of them."""
     hints = get_type_hints(function, vars(module), {"options": sys.modules[__name__]}, include_extras=True)
-    groups = {name: options_of(kind) for name, hint in hints.items() for kind in get_args(hint)[1:] if _is_group(kind)}
+    groups = {
+        name: options_of(kind)
+        for name, hint in hints.items()
+        for kind in get_args(hint)[1:]
+        if isinstance(kind, type) and issubclass(kind, Struct)
+    }
     parameters = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
     for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
@@ -142,20 +147,13 @@ def declared(function: Callable[..., None], module: ModuleType) -> Callable[...,
         FOLLOWS_NAMED.set(any(values.get(name) for name in ("follow_links", "follow_redirects")))
         for name, options in groups.items():
             typed = {option: values.pop(option) for option in options}
-            values[name] = {option: value for option, value in typed.items() if _is_given(context, option)}
+            source = context.get_parameter_source
+            values[name] = {option: value for option, value in typed.items() if source(option).name != "DEFAULT"}
         function(**values)
 
     vars(run)["__signature__"] = inspect.Signature(parameters)
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run
-
-
-def _is_group(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, Struct)
-
-
-def _is_given(context: Any, name: str) -> bool:
-    return bool(context.get_parameter_source(name).name != "DEFAULT")
 
 
 def _parameter(name: str, named: Named) -> inspect.Parameter:

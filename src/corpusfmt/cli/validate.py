@@ -60,7 +60,8 @@ def command(
     values = with_settings(settings, given)
     output_format = values.get("output_format", "full")
     if share is None:
-        _refuse_part(report)
+        if any(each.partition("=")[0] == _PART for each in report):
+            raise UsageError("--report part=FILE is for a share of a run: add --shard I/N, or name another format")
         check_outputs(output_format, report)
     known = load_baseline(values["baseline"]) if "baseline" in values else Baseline()
     if "seed" in given and "sample" not in given:
@@ -80,7 +81,8 @@ def command(
     if share is not None:
         raise SystemExit(_write_part(asked, share, report, keeps))
     whole = checked(asked, keeps=keeps)
-    _say_shards(whole)
+    for each in whole.shards if is_verbose() else ():
+        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
     write_reports(whole, output_format, report, excerpts(asked.paths, follow_links=asked.follow_links))
     if output_format in FOR_TERMINALS:
         _say_sample(whole)
@@ -112,11 +114,6 @@ def checked(asked: Asked, part: Whole = WHOLE, *, keeps: Keeps = Keeps.NOTHING) 
     return whole
 
 
-def _say_shards(report: Report) -> None:
-    for each in report.shards if is_verbose() else ():
-        detail(f"checked {', '.join(each.paths)}: {each.seconds:.2f} s")
-
-
 def _keeps(option: bool | None, settings: Config) -> Keeps:
     wanted = settings.cache if option is None else option
     if wanted is None:
@@ -136,11 +133,6 @@ def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if is_asked:
         raise UsageError("--cache: no home folder is known: set XDG_CACHE_HOME to an absolute path")
     return None
-
-
-def _refuse_part(reports: Sequence[str]) -> None:
-    if any(each.partition("=")[0] == _PART for each in reports):
-        raise UsageError("--report part=FILE is for a share of a run: add --shard I/N, or name another format")
 
 
 def _write_part(asked: Asked, share: Share, reports: Sequence[str], keeps: Keeps) -> int:

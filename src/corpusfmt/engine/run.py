@@ -403,7 +403,7 @@ def run_tasks(
     if type(executor) is SerialExecutor:
         for index, task in enumerate(tasks):
             meter.limits.check(meter.total)
-            tell = None if gauge is None else partial(_moved, gauge, index)
+            tell = None if gauge is None else partial(_show_read, gauge, index)
             outcome: R | Died
             try:
                 with limited(meter.limits, meter.total, tell) as entered, noting_outputs(noted_outputs()):
@@ -441,7 +441,7 @@ def run_tasks(
     close(flight.executor)
 
 
-def _moved(gauge: Gauge, task: int, read: int) -> None:
+def _show_read(gauge: Gauge, task: int, read: int) -> None:
     gauge.moved({task: read})
 
 

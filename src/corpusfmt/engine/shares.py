@@ -25,10 +25,6 @@ class Share(Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.number}/{self.of}"
 
-    def takes(self, position: int) -> bool:
-        """Return whether the shard has the task at a position, counted from 0."""
-        return position % self.of == self.number - 1
-
     def taken(self, tasks: Sequence[T]) -> list[T]:
         """Return the tasks that the shard has."""
         return [tasks[position] for position in range(self.number - 1, len(tasks), self.of)]

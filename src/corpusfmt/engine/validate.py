@@ -270,7 +270,12 @@ def examine(
         plan.tally.merge(manifest_judge.tally)
         coverage.add(manifest_judge.coverage)
         report = Report(fmt.name, plan.version, plan.tally, coverage, shards=checked)
-    _settle(report, fmt, options.grading, known)
+    unmatched = [known.entry(*key) for key in report.tally.settle(known.reason)]
+    if not report.has_gaps and coverage.shards_seen == coverage.shards_total:
+        rules = [*fmt.rules, *MANIFEST_RULES, *HUB_RULES]
+        if "croissant" in coverage.checked:
+            rules += named_format("croissant")[0].rules
+        report.unmatched = [*options.grading.unmatched(rules, report.tally), *unmatched]
     report.started, report.finished = started, now()
     return Examined(report, fmt.name, plan.version, plan.shards, release)
 
@@ -296,7 +301,11 @@ def _format_and_options(
             if chosen == "auto":
                 chosen = next((fmt.name for fmt in _with_own_option(options)), chosen)
             named = named or (None if chosen == "auto" else named_format(chosen))
-            fmt, version = named or _detected(entry)
+            if named is None:
+                fmt, detection = detect(entry)
+                version = detection.version
+            else:
+                fmt, version = named
     except (BadInput, LimitReached) as unread:
         tally = Tally(options.max_per_rule)
         tally.add(unread.finding)
@@ -335,11 +344,6 @@ def _with_own_option(options: CheckOptions) -> list[Format]:
     if not (options.dedup or options.blocklist):
         return []
     return [fmt for fmt in all_formats() if fmt.own_option and getattr(options, fmt.own_option)]
-
-
-def _detected(entry: Entry) -> tuple[Format, str]:
-    fmt, detection = detect(entry)
-    return fmt, detection.version
 
 
 def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> None:
@@ -424,43 +428,26 @@ def _judge_whole(
     try:
         with within_limits(judge, "."), within(run.meter, options.limits.of_read_files, shown.compared):
             fmt.finish(plan, facts, judge, options)
-            if plain_documents:
-                _judge_listing(fmt, root, plan, judge, sealed=sealed)
+            if plain_documents and root.kind == "directory":
+                judge_numbers(plan, fmt.documents_role, judge)
+            # Files of a manifest are told by their digests.
+            if plain_documents and not (sealed or plan.coverage.sampled):
+                of_empty = {rule.code for rule in fmt.rules if rule.slug == "empty-file"}
+                empty = {path for code, _, path in plan.tally.counts if code in of_empty}
+                empty |= {path for code, path, _ in plan.tally.suppressed if code in of_empty}
+                judge_equal_files(plan, fmt.documents_role, empty, judge)
     except (Incomplete, UsageError):
         raise
     except Exception as error:
         judge.crash("the dataset-level check", error)
     coverage = plan.coverage
     looked_at = coverage.documents or coverage.gaps or coverage.sampled
-    if plain_documents and not (looked_at or _has_errors(plan.tally, judge.tally)):
+    severities = {severity for tally in (plan.tally, judge.tally) for _, severity, _ in tally.counts}
+    if plain_documents and not (looked_at or Severity.ERROR in severities):
         problem = Problem("no documents found, nothing was checked", Location("."), "check how the input was made")
         judge.report(NOTHING_TO_CHECK, problem)
     plan.tally.merge(judge.tally)
     plan.coverage.add(judge.coverage)
-
-
-def _judge_listing(fmt: Format, root: Entry, plan: Plan, judge: Judge, *, sealed: bool) -> None:
-    """Judge which files there are in a folder, by their names and, unless they are a sample or have a manifest, by their bytes."""
-    if root.kind == "directory":
-        judge_numbers(plan, fmt.documents_role, judge)
-    if not (sealed or plan.coverage.sampled):
-        of_empty = {rule.code for rule in fmt.rules if rule.slug == "empty-file"}
-        empty = {path for code, _, path in plan.tally.counts if code in of_empty}
-        empty |= {path for code, path, _ in plan.tally.suppressed if code in of_empty}
-        judge_equal_files(plan, fmt.documents_role, empty, judge)
-
-
-def _has_errors(*tallies: Tally) -> bool:
-    return any(severity is Severity.ERROR for tally in tallies for _, severity, _ in tally.counts)
-
-
-def _settle(report: Report, fmt: Format, grading: Grading, baseline: Baseline) -> None:
-    unmatched = [baseline.entry(*key) for key in report.tally.settle(baseline.reason)]
-    coverage = report.coverage
-    if not report.has_gaps and coverage.shards_seen == coverage.shards_total:
-        described = "croissant" in coverage.checked
-        rules = [*fmt.rules, *(named_format("croissant")[0].rules if described else ())]
-        report.unmatched = [*grading.unmatched([*rules, *MANIFEST_RULES, *HUB_RULES], report.tally), *unmatched]
 
 
 def _divided(known: Known, shards: Iterable[Shard]) -> Iterator[tuple[Shard, Known]]:

@@ -398,9 +398,13 @@ def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
 
     `follow_links` lets a web server redirect to others.
     """
-    import fsspec  # noqa: PLC0415 - slow to import, and rarely needed
+    import logging  # noqa: PLC0415 - rarely needed
 
-    _quiet_loggers()
+    import fsspec  # noqa: PLC0415 - slow to import
+
+    # They log failures that they also raise, and warnings that come with each request.
+    for name in ("fsspec", "gcsfs"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
         protocol = url.partition("://")[0].rpartition(_CHAIN)[2]
         if protocol not in _WEB:
@@ -425,14 +429,6 @@ def store_of(url: str, *, follow_links: bool = False) -> tuple[Guarded, str]:
     except Exception as error:
         raise store_failure(error) from error
     return Guarded(filesystem), path
-
-
-def _quiet_loggers() -> None:
-    """Silence what libraries log of failures that they also raise, and warnings that come with each request."""
-    import logging  # noqa: PLC0415 - rarely needed
-
-    for name in ("fsspec", "gcsfs"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _pinned(url: str) -> str:
@@ -642,11 +638,9 @@ def _version(url: str, root: Root) -> str:
     return str(next((facts[key] for key in (*VERSION_KEYS, "created") if facts.get(key)), ""))
 
 
-def _everywhere(_entry: Entry) -> bool:
-    return True
-
-
-def walk(folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bool] = _everywhere) -> Iterator[Entry]:
+def walk(
+    folder: Entry, depth: int | None = None, *, enter: Callable[[Entry], bool] = lambda _: True
+) -> Iterator[Entry]:
     """Yield everything below a folder, sorted by path, folders before their content.
 
     Each folder is entered once, at the first of its names, even if links lead to it again, and once more if that name is
