@@ -15,6 +15,7 @@ from support import SAMPLE, gzipped, run_cli, tree
 import corpusfmt
 from corpusfmt.conversion import stages
 from corpusfmt.engine.workplace import Workplace
+from corpusfmt.io.witness import witnessing
 from corpusfmt.model import Incomplete, UsageError
 
 
@@ -133,19 +134,19 @@ def test_an_input_that_is_not_what_was_read_is_not_left_out(
     """The metadata of a corpus are read by blocks, so a digest takes another reading, for which the file may be gone."""
     built = tmp_path / "corpus"
     corpusfmt.build(SAMPLE, built)
-    read = stages._all_read
     lost, other = (built / "my" / name for name in ("my_meta.jsonl.gz", "other"))
     shutil.copy(lost, tmp_path / "kept")
 
-    def lose(seen: Any, inputs: Any) -> Any:
-        kept = {url: facts for url, facts in seen.items() if url != str(lost)}
-        if len(kept) < len(seen):
+    @contextmanager
+    def losing() -> Iterator[Any]:
+        with witnessing() as read:
+            yield read
+        if read.pop(str(lost), None):
             shutil.copy(built / "de" / "de_meta.jsonl.gz", other)
             change(lost)
-        return read(kept, inputs)
 
     with monkeypatch.context() as patched:
-        patched.setattr(stages, "_all_read", lose)
+        patched.setattr(stages, "witnessing", losing)
         with pytest.raises(Incomplete, match=rf"my_meta\.jsonl\.gz: {said}"):
             corpusfmt.convert(built, tmp_path / "out", to="dolma")
     other.unlink(missing_ok=True)

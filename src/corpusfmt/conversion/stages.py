@@ -6,7 +6,7 @@ import posixpath
 from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import GenericAlias
 from typing import Any, TypeVar
@@ -30,7 +30,6 @@ from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry, PointerFile, reason_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import facts_of
-from corpusfmt.io.witness import Seen as Read
 from corpusfmt.io.witness import witnessing
 from corpusfmt.model import Document, Incomplete, Location
 
@@ -156,34 +155,27 @@ def summed(results: Iterable[Converted], losses: Mapping[str, int]) -> Converted
     return whole
 
 
-def convert_shards(task: DirectTask) -> Converted:
-    """Write the parts of one stem."""
-    inputs = _inputs(task)
-    with witnessing() as read:
-        result = _convert_shards(task)
-    result.read = _all_read(read, inputs)
-    return result
-
-
-def _inputs(task: DirectTask | SortTask) -> list[tuple[Entry, str]]:
-    """Return the files of the source that a task reads, each with its version if it is local: a store would be asked."""
-    if task.reading.format == STORED.name:
-        return []
-    files = [file for shard in task.shards for file in shard.files.values()]
-    return [(file, "" if file.is_remote else file.version) for file in files]
-
-
-def _all_read(read: Mapping[str, Read], inputs: Iterable[tuple[Entry, str]]) -> dict[str, FileFacts]:
-    """Return the facts of all files that were read, those that were read otherwise than from first to last byte, too.
+@contextmanager
+def _result(task: DirectTask | SortTask) -> Iterator[Converted]:
+    """Provide the result of a task, with the facts of all files of the source when the block ends, also of those that were
+    read otherwise than from first to last byte.
 
     Raises `Incomplete` for one that cannot be read again, or has changed: a manifest without it would be another one. Pointers are not read.
     """
-    found = {seen.path: seen.facts for seen in read.values()}
-    for entry, version in inputs:
+    result = Converted()
+    files: list[Entry] = []
+    if task.reading.format != STORED.name:
+        files = [file for shard in task.shards for file in shard.files.values()]
+    # A store would be asked for them.
+    versions = ["" if file.is_remote else file.version for file in files]
+    with witnessing() as read:
+        yield result
+    result.read = {seen.path: seen.facts for seen in read.values()}
+    for entry, version in zip(files, versions, strict=True):
         if entry.url in read:
             continue
         try:
-            found[entry.path] = facts_of(entry)
+            result.read[entry.path] = facts_of(entry)
         except PointerFile:
             continue
         except OSError as error:
@@ -191,30 +183,30 @@ def _all_read(read: Mapping[str, Read], inputs: Iterable[tuple[Entry, str]]) -> 
             raise Incomplete(f"{said}; restore the file, then run the same command again") from error
         if version and entry.version != version:
             raise Incomplete(f"{entry.path}: changed while it was read; run the same command again")
-    return found
 
 
-def _convert_shards(task: DirectTask) -> Converted:
+def convert_shards(task: DirectTask) -> Converted:
+    """Write the parts of one stem."""
     writer = task.target.writer
-    result = Converted()
     losses = Losses(task.reading.options.on_loss)
     repeated = repeated_in(task.repeats) if task.repeats else None
     batch = writer.batch if task.part_bytes is None and not task.target.sets else None
-    documents = _documents_of(task, result, losses, repeated, batch)
-    found: Iterator[tuple[str, Document | Batch]] = ((each.path, document) for each, document in documents)
-    if writer.key is not None and (keys := task.keys) is not None:
-        found = noting_keys(found, writer.key, keys, task.index, task.aside)
-    files = write_parts(
-        writer,
-        _items(writer, found, losses),
-        stem=task.stem,
-        part=task.part,
-        part_bytes=task.part_bytes,
-        compression=task.target.compression,
-        folder=task.target.destination / task.folder,
-        aside=task.aside,
-        renaming=lambda: losses.add(_RENAMED, Location(path_of(task.shards[0]))),
-    )
+    with _result(task) as result:
+        documents = _documents_of(task, result, losses, repeated, batch)
+        found: Iterator[tuple[str, Document | Batch]] = ((each.path, document) for each, document in documents)
+        if writer.key is not None and (keys := task.keys) is not None:
+            found = noting_keys(found, writer.key, keys, task.index, task.aside)
+        files = write_parts(
+            writer,
+            _items(writer, found, losses),
+            stem=task.stem,
+            part=task.part,
+            part_bytes=task.part_bytes,
+            compression=task.target.compression,
+            folder=task.target.destination / task.folder,
+            aside=task.aside,
+            renaming=lambda: losses.add(_RENAMED, Location(path_of(task.shards[0]))),
+        )
     result.files = {f"{task.folder}/{name}" if task.folder else name: facts for name, facts in files.items()}
     result.losses = dict(losses.counts)
     return result
@@ -266,18 +258,9 @@ def _asked_for(asked: IdentifyTask) -> Iterator[tuple[int, tuple[str, str], Loca
 
 def sort_shards(task: SortTask) -> Converted:
     """Store the documents of shards by language, as items of the target's writer."""
-    inputs = _inputs(task)
-    with witnessing() as read:
-        result = _sort_shards(task)
-    result.read = _all_read(read, inputs)
-    return result
-
-
-def _sort_shards(task: SortTask) -> Converted:
     writer = task.target.writer
     losses = Losses(task.reading.options.on_loss)
-    result = Converted()
-    with publish(task.container, sync="data") as file:
+    with _result(task) as result, publish(task.container, sync="data") as file:
         sections = Sections(file, as_array)
         for shard in task.shards:
             prefix = f"{shard.corpus}/" if shard.corpus else ""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,7 +14,7 @@ from corpusfmt.engine.run import Died
 from corpusfmt.engine.stages import Stages, StageTask
 from corpusfmt.engine.workplace import digest
 from corpusfmt.io.containers import is_container
-from corpusfmt.io.paths import PARTIAL_SUFFIX, Entry, entry_of
+from corpusfmt.io.paths import PARTIAL_SUFFIX, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.streams import READ_SIZE, DigestReader
 from corpusfmt.model import Json
@@ -100,7 +99,7 @@ class Intake(Struct):
                 self._apart.pop(own.key, None)
             # The run that stored the input may have used another name for it.
             result.input = own
-            self._end(result)
+            self._log_quarantined(result)
             ended[0] += 1
             ended[1] += own.size
             languages.update(result.processed.original)
@@ -161,29 +160,22 @@ class Intake(Struct):
             (self.stages.folder / _STAGE / name).with_suffix(".json").unlink(missing_ok=True)
 
     def _tasks(self) -> Iterator[StageTask[_TakeTask]]:
+        chosen, load = self.choices, self.choices.classifier.loader()
         if self.stages.share:
-            self.stages.fetch(_STAGE, (each.input.task_id for each in self.sources))
+            self.stages.fetch(_STAGE, (source.input.task_id for source in self.sources))
         for source in self.sources:
-            if source.entry is None:
+            own, entry = source.input, source.entry
+            if entry is None:
                 self._read += 1
-                failed = self._apart[source.input.key] = Taken(source.input, Processed(defect=source.defect))
-                self._end(failed)
-            else:
-                yield self._task(source.input, source.entry)
+                self._apart[own.key] = Taken(own, Processed(defect=source.defect))
+                self._log_quarantined(self._apart[own.key])
+                continue
+            container = self.stages.folder / _STAGE / container_name(own)
+            argument = ProcessTask(entry, container, chosen.recipe, chosen.addresses, load, chosen.key, chosen.steps)
+            fingerprint = digest(chosen.fingerprint, own.key, own.size, own.version)
+            yield StageTask(own.task_id, _TakeTask(own, argument), fingerprint)
 
-    def _task(self, each: Input, entry: Entry) -> StageTask[_TakeTask]:
-        chosen = self.choices
-        load = chosen.classifier.loader()
-        argument = ProcessTask(
-            entry, self._container(each), chosen.recipe, chosen.addresses, load, chosen.key, chosen.steps
-        )
-        fingerprint = digest(chosen.fingerprint, each.key, each.size, each.version)
-        return StageTask(each.task_id, _TakeTask(each, argument), fingerprint)
-
-    def _end(self, taken: Taken) -> None:
+    def _log_quarantined(self, taken: Taken) -> None:
         reason = taken.processed.quarantined
         if reason is not None:
             self.log("quarantine", {"input": taken.input.path, "reason": reason})
-
-    def _container(self, each: Input) -> Path:
-        return self.stages.folder / _STAGE / container_name(each)
