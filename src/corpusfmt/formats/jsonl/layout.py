@@ -121,7 +121,8 @@ def detect(entry: Entry) -> Detection | None:
         if any(is_pointer(each) for each in _data(entry) if not csv_separator(each.name)):
             return Detection(VERSION, "pointers of Git LFS or Xet")
         return _damaged(_data(entry))
-    main = _main(_data(entry), first)
+    # The file that says what the others are: one with texts, if those have most of the bytes.
+    main = main_file(_data(entry), _has_text) or first
     rows = first_rows(main)
     columns = columns_of_rows(rows, main.url)
     is_table = columns.is_table or csv_separator(main.name) != ""
@@ -133,12 +134,6 @@ def detect(entry: Entry) -> Detection | None:
         return Detection(VERSION, f"rows without a text, as in `{main.path}`", is_table=True)
     note = "; Dolma needs `source`, too" if "id" in rows[0] and "source" not in rows[0] else ""
     return Detection(VERSION, f"rows with {columns.fields.text}, as in `{main.path}`{note}")
-
-
-def _main(files: Iterable[Entry], first: Entry) -> Entry:
-    """Return the file that says what the others are: one with texts, if those have most of the bytes."""
-    files = list(files)
-    return main_file(files, _has_text) or first
 
 
 def _is_described(entry: Entry) -> bool:
@@ -158,7 +153,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     columns = columns_of(options.reading, "jsonl")
     text = (columns and columns.fields.text) or "text"
     first = first_with_rows(_data(entry))
-    main = _main(_data(entry), first) if first else None
+    main = (main_file(_data(entry), _has_text) or first) if first else None
     kinds = {csv_separator(main.name) != ""} if main else {False, True}
     rows = first_rows(main) if main else []
     if columns is None:
@@ -250,17 +245,11 @@ def _is_data(entry: Entry, text: str = "text") -> bool:
         return False
     if has_name_of_rows(entry):
         return True
-    return _MAY_BE_ROWS.fullmatch(entry.name) is not None and not _is_beside(entry) and _has(text, entry)
-
-
-def _has_text(entry: Entry) -> bool:
-    return not columns_of_rows(first_rows(entry), entry.url).is_table
-
-
-def _has(text: str, entry: Entry) -> bool:
+    if _MAY_BE_ROWS.fullmatch(entry.name) is None or is_root_file(entry.name):
+        return False
     row = first_row(entry)
     return has_at(row, path_to(text)) or (bool(row) and best_columns(row, entry.url) is not None)
 
 
-def _is_beside(entry: Entry) -> bool:
-    return is_root_file(entry.name)
+def _has_text(entry: Entry) -> bool:
+    return not columns_of_rows(first_rows(entry), entry.url).is_table

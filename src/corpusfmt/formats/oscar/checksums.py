@@ -201,10 +201,27 @@ def read_list(
     empty = True
     try:
         with entry.open() as file:
-            chunks = iter(lambda: file.read(_READ_SIZE), b"")
-            for line in lines(chunks, _LONGEST_LINE):
+            for line in lines(iter(lambda: file.read(_READ_SIZE), b""), _LONGEST_LINE):
+                at = Location(found.path, line.line, line.byte)
                 empty = empty and isinstance(line, Line) and not line.data.strip()
-                _take(line, found, sightings, judge, version, is_reported)
+                parsed = parsed_line(line.data, version) if isinstance(line, Line) else None
+                if parsed is None:
+                    found.complete = False
+                    sightings.note(CHECKSUM_LINE_MALFORMED, _malformed(line, at))
+                    continue
+                name, digest, notation = parsed
+                if notation:
+                    message = f"{notation}, expected digest, two spaces, name"
+                    sightings.note(CHECKSUM_NOT_PORTABLE, Problem(message, at, "write the list with `sha256sum`"))
+                bare = name.rpartition("/")[2]
+                is_list, exists = bare == entry.name, bare in found.names
+                reported = not exists and is_reported(name)
+                judge.check(ListedName(at, name, exists, reported, found.first_line(bare), is_list))
+                if not exists:
+                    if len(found.orphans) < _MOST_ORPHANS:
+                        found.orphans.add(digest)
+                elif not is_list:
+                    found.note(bare, digest, line.line)
     except OSError as error:
         judge.report(*barred(error, Location(entry.path)))
         return None
@@ -221,38 +238,13 @@ def report_no_list(judge: Judge, at: Location, name: str, *, empty: bool = False
     judge.report(CHECKSUM_FILE_MISSING, Problem(message, at, f"run `sha256sum *.gz > {name}`"))
 
 
-def _take(
-    line: Line | LongLine,
-    found: ChecksumList,
-    sightings: Sightings,
-    judge: Judge,
-    version: str,
-    is_reported: Callable[[str], bool],
-) -> None:
-    at = Location(found.path, line.line, line.byte)
-    parsed = parsed_line(line.data, version) if isinstance(line, Line) else None
-    if parsed is None:
-        found.complete = False
-        shown = f"`{_shown(line.data)}`" if isinstance(line, Line) else f"a line of {line.length:,} bytes"
-        hint = "write 64 hexadecimal digits, two spaces and the file name"
-        if isinstance(line, Line) and _NAME_FIRST.fullmatch(line.data):
-            hint = "write the digest, two spaces and the name: name, tab and digest is the notation of 1.0"
-        sightings.note(CHECKSUM_LINE_MALFORMED, Problem(f"{shown} is not a SHA-256 digest and a name", at, hint))
-        return
-    name, digest, notation = parsed
-    if notation:
-        message = f"{notation}, expected digest, two spaces, name"
-        sightings.note(CHECKSUM_NOT_PORTABLE, Problem(message, at, "write the list with `sha256sum`"))
-    bare = name.rpartition("/")[2]
-    is_list = bare == found.path.rpartition("/")[2]
-    exists = bare in found.names
-    reported = not exists and is_reported(name)
-    judge.check(ListedName(at, name, exists, reported, found.first_line(bare), is_list))
-    if not exists:
-        if len(found.orphans) < _MOST_ORPHANS:
-            found.orphans.add(digest)
-    elif not is_list:
-        found.note(bare, digest, line.line)
+def _malformed(line: Line | LongLine, at: Location) -> Problem:
+    hint = "write 64 hexadecimal digits, two spaces and the file name"
+    if isinstance(line, LongLine):
+        return Problem(f"a line of {line.length:,} bytes is not a SHA-256 digest and a name", at, hint)
+    if _NAME_FIRST.fullmatch(line.data):
+        hint = "write the digest, two spaces and the name: name, tab and digest is the notation of 1.0"
+    return Problem(f"`{_shown(line.data)}` is not a SHA-256 digest and a name", at, hint)
 
 
 def parsed_line(line: bytes, version: str) -> tuple[str, str, str] | None:
