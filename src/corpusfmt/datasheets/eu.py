@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import nullcontext
 from itertools import groupby, islice
 from pathlib import Path
@@ -48,52 +48,39 @@ class Field(Struct, frozen=True):
 
 def fields(sheet: Datasheet, listed: Path | None) -> Iterator[Field]:
     """Yield the fields in the order of the template; `listed` is a CSV file with all domains, the largest first, if there is one."""
-    if partly := not_counted(sheet.statistics):
-        yield Field("2", "not counted", partly)
-    yield from _public_data_sets(sheet)
-    yield from _crawled(sheet.statistics, listed)
-
-
-def _public_data_sets(sheet: Datasheet) -> Iterator[Field]:
     found, known = sheet.statistics, sheet.properties
+    if partly := not_counted(found):
+        yield Field("2", "not counted", partly)
+    months = [month for month in found["created"] if month != "…"]
+    period = f"{min(months)} to {max(months)}, by the dates of documents" if months else UNFILLED
+    dated = sum(found["created"][month] for month in months) or None
+
     yield Field("2.1", "Have you used publicly available datasets to train the model?")
     yield Field("2.1", "Modality(ies) of the content covered by the datasets concerned", "text")
     yield Field("2.1", "List of large publicly available datasets", sheet.title, found["documents"], found["bytes"])
-    for name, title in (
-        ("address", "link"),
-        ("description", "description"),
-        ("version", "version"),
-        ("licence", "licence"),
-    ):
-        yield Field("2.1", title, known.get(name, UNFILLED))
-    yield _period("2.1", "period of data collection", found)
+    for title in ("link", "description", "version", "licence"):
+        yield Field("2.1", title, known.get({"link": "address"}.get(title, title), UNFILLED))
+    yield Field("2.1", "period of data collection", period, dated)
     for name, count in found["snapshots"].items():
         yield Field("2.1", "snapshot of Common Crawl", name, count)
     for unit in ("words", "tokens"):
         if unit in found:
             yield Field("2.1", f"size in {unit}", str(found[unit]))
-    yield from _groups("2.1", "source", found["sources"])
-    yield from _groups("2.1", "language", found["languages"])
+    for title in ("source", "language"):
+        for name, size in found[f"{title}s"].items():
+            yield Field("2.1", title, name or "none stated", size["documents"], size["bytes"])
     yield Field("2.1", "General description of other publicly available datasets not listed above")
     yield Field("2.1", "Additional comments (optional)")
 
-
-def _crawled(found: Json, listed: Path | None) -> Iterator[Field]:
     yield Field("2.3", "Were crawlers used by the provider or on behalf of?")
     yield Field("2.3", "Crawler name(s)/identifier(s)")
     yield Field("2.3", "Purposes of the crawler(s)")
     yield Field("2.3", "General description of crawler behaviour")
-    yield _period("2.3", "Period of data collection", found)
+    yield Field("2.3", "Period of data collection", period, dated)
     yield Field("2.3", "Comprehensive description of the type of content and online sources crawled")
     yield Field("2.3", "Type of modality covered", "text")
     yield from _domains(found, listed)
     yield Field("2.3", "Additional comments (optional)")
-
-
-def _period(section: str, name: str, found: Json) -> Field:
-    months = [month for month in found["created"] if month != "…"]
-    period = f"{min(months)} to {max(months)}, by the dates of documents" if months else UNFILLED
-    return Field(section, name, period, sum(found["created"][month] for month in months) or None)
 
 
 def _domains(found: Json, listed: Path | None) -> Iterator[Field]:
@@ -111,11 +98,6 @@ def _domains(found: Json, listed: Path | None) -> Iterator[Field]:
     with listed.open(encoding="utf-8", newline="") if listed else nullcontext() as file:
         for each in islice(csv.DictReader(file) if file else domains["most"], there):
             yield Field("2.3", "domain", each["domain"], int(each["documents"]), int(each["bytes"]))
-
-
-def _groups(section: str, title: str, groups: Json) -> Iterator[Field]:
-    for name, size in groups.items():
-        yield Field(section, title, name or "none stated", size["documents"], size["bytes"])
 
 
 _TITLES = {
@@ -138,13 +120,9 @@ def markdown(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
 
 def table(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
     """Yield lines of CSV (RFC 4180, with line feeds)."""
-    yield _row(_HEADS)
-    yield from (_row(each.cells) for each in fields(sheet, listed))
-
-
-def _row(cells: Sequence[str]) -> str:
-    # A spreadsheet takes a cell that begins like this for a formula.
-    safe = [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in cells]
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(safe)
-    return line.getvalue()
+    for cells in [_HEADS, *(field.cells for field in fields(sheet, listed))]:
+        # A spreadsheet takes a cell that begins like this for a formula.
+        safe = [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in cells]
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(safe)
+        yield line.getvalue()

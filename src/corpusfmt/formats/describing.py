@@ -50,7 +50,7 @@ class Anew(Generic[T]):
 
 
 class Statistic(Struct, frozen=True):
-    """A number that annotates a record set or a field: its data types, and its equivalent property of schema.org.
+    """A number that annotates a record set or a field: its data types and its value.
 
     One with `parts` is an object of them, and has no value.
     """
@@ -58,7 +58,6 @@ class Statistic(Struct, frozen=True):
     name: str
     data_types: tuple[str, ...]
     value: float
-    equivalent: str | None = None
     parts: Sequence[Statistic] = ()
 
 

@@ -37,7 +37,6 @@ _OLD_TERMS = ("path", "repeated", "replace")
 _PREFIXES_FIRST = ("@language", "@vocab", "sc", "cr", "rai", "dct")
 # Prefixes that a description has where it uses them.
 _PREFIXES = {
-    "ddi-stats": "http://rdf-vocabulary.ddialliance.org/cv/SummaryStatisticType/2.1.2/",
     "prov": "http://www.w3.org/ns/prov#",
     "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
     "wd": "http://www.wikidata.org/entity/",
@@ -278,11 +277,7 @@ class _Writer:
             return made | {"subField": [self._statistic(identifier, each) for each in statistic.parts]}
         kinds = statistic.data_types
         made["dataType"] = list(kinds) if len(kinds) > 1 else kinds[0]
-        return (
-            made
-            | ({"equivalentProperty": statistic.equivalent} if statistic.equivalent else {})
-            | {"value": statistic.value}
-        )
+        return made | {"value": statistic.value}
 
 
 def _is_named_by_path(file: FileOf) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from functools import partial
 from itertools import accumulate, count, takewhile
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +177,6 @@ class Column:
         self, name: str, keys: Keys | None = None, *, is_table: bool = False, above: Column | None = None
     ) -> None:
         self.name = name
-        self.is_table = is_table
         self.rows = self.nulls = self.absent = 0
         #: The kinds of values, each with the first place of one.
         self.kinds: dict[str, str] = {}
@@ -193,8 +192,8 @@ class Column:
         self.lacking = ""
         #: The first bytes of known formats.
         self.media: set[str] = set()
-        self.low = self.high = self.total = 0.0
-        self.numbers = 0
+        #: The largest number among JSON values.
+        self.high = -inf
         self.level: int = above.level + 1 if above is not None else 0
         #: The number of columns that may still be found inside the outermost one; all of them share it.
         self.room: list[int] = above.room if above is not None else [_MOST_INSIDE]
@@ -231,7 +230,7 @@ class Column:
         if kind is str:
             self._texts(values, place)
         elif kind in (int, float):
-            self._measure(values)
+            self.high = max(self.high, *map(float, filter(isfinite, values)), -inf)
         elif kind is dict:
             self._objects(values, place)
         elif kind is bytes:
@@ -245,22 +244,11 @@ class Column:
 
     def _texts(self, values: Sequence[str], place: Place) -> None:
         self.spelling.add(values, place)
-        if self.is_table and self.spelling.type in ("sc:Integer", "sc:Float"):
-            self._measure(list(map(float, values)))
         if self.values is not None:
             self.values.update(dict.fromkeys(values))
             most = _MOST_NAMED if _IMAGE.search(values[0]) else _MOST_VALUES
             if len(self.values) > most or max(map(len, values)) > _LONGEST_VALUE:
                 self.values = None
-
-    def _measure(self, values: Sequence[Any]) -> None:
-        values = [value for value in values if isfinite(value)]
-        if not values:
-            return
-        low, high = float(min(values)), float(max(values))
-        self.low, self.high = (low, high) if not self.numbers else (min(low, self.low), max(high, self.high))
-        self.total += float(sum(values))
-        self.numbers += len(values)
 
     def _objects(self, values: Sequence[dict[str, Any]], place: Place) -> None:
         names = list(dict.fromkeys(name for each in values for name in each))
@@ -299,10 +287,7 @@ class Column:
             self.values = None
         else:
             self.values = self.values | other.values
-        if other.numbers:
-            self.low = min(self.low, other.low) if self.numbers else other.low
-            self.high = max(self.high, other.high) if self.numbers else other.high
-        self.numbers, self.total = self.numbers + other.numbers, self.total + other.total
+        self.high = max(self.high, other.high)
         self.is_too_wide = self.is_too_wide or other.is_too_wide
         self.media |= other.media
         if self._folder is not None and other._folder is not None:

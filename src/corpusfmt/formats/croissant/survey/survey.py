@@ -21,7 +21,6 @@ from corpusfmt.formats.describing import (
     FieldOf,
     FileOf,
     RecordSetOf,
-    Statistic,
     Survey,
     is_read_as_date,
     patterns,
@@ -34,7 +33,6 @@ from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Json
 from corpusfmt.wording import clipped, plural
 
-_DDI_MEAN, _DDI_MAXIMUM = "ddi-stats:7975ed0", "ddi-stats:8321e79"
 _LANGUAGE_NAMES = ("language", "lang")
 _LANGUAGE = re.compile(r"[a-z]{2,3}(?:[-_][A-Za-z0-9]{2,8}){0,3}")
 
@@ -104,7 +102,7 @@ def _why_not_read(column: Column, verdict: Verdict) -> str:
     is_date = verdict.type in ("sc:Date", "sc:DateTime") or verdict.dimensions or verdict.is_object
     if not column.is_json_line or is_date or not is_read_as_date(column.name):
         return ""
-    may_be_read = "text" in column.kinds or (column.numbers and column.high > _LEAST_TIME)
+    may_be_read = "text" in column.kinds or column.high > _LEAST_TIME
     return "mlcroissant 1.1.1 reads a column of this name as dates; rename it" if may_be_read else ""
 
 
@@ -171,7 +169,7 @@ def _list(made: Fields, column: Column, source: _Source, title: str, records: in
         if why := "lists of lists and null" if has_null else made.why_no_list(dimensions):
             made.not_described(name, why)
         else:
-            yield replace(child, name=name, dimensions=dimensions, statistics=())
+            yield replace(child, name=name, dimensions=dimensions)
 
 
 def _leaves(column: Column, steps: str | None, above: str) -> Iterator[tuple[str, Column, str | None]]:
@@ -211,19 +209,7 @@ def _leaf(made: Fields, column: Column, source: _Source, title: str, name: str =
         f"${steps}" if steps else None,
         dimensions=verdict.dimensions,
         item_path=None if source.list_steps is None else f"${source.steps}",
-        statistics=[] if verdict.dimensions else _statistics(column, verdict.type),
     )
-
-
-def _statistics(column: Column, data_type: str) -> list[Statistic]:
-    if data_type not in ("sc:Integer", "sc:Float") or not column.numbers:
-        return []
-    ends = [int(end) if data_type == "sc:Integer" and abs(end) < 2**53 else end for end in (column.low, column.high)]
-    return [
-        Statistic("minimum", (data_type,), ends[0], "sc:minValue"),
-        Statistic("maximum", (data_type, _DDI_MAXIMUM), ends[1], "sc:maxValue"),
-        Statistic("mean", ("sc:Float", _DDI_MEAN), column.total / column.numbers),
-    ]
 
 
 def _languages(column: Column) -> set[str]:
@@ -557,7 +543,7 @@ class _Surveyor:
         is_whole = len(group.files) == 1 or bool(includes)
         paths = [each.path for each in group.files]
         name = self._name(file.path if file is not None else _stem(paths))
-        fields = made.found if is_whole else [replace(field, statistics=()) for field in made.found]
+        fields = made.found
         evidence: Json = {"files": len(paths) if includes else 1}
         evidence |= {"records": group.records} if is_whole else {}
         keys = [each for each in _names_of(fields) if is_whole and each in group.columns and group.columns[each].is_key]
