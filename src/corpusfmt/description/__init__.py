@@ -12,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec.structs import asdict, replace
 
 from corpusfmt.description.provenance import (
@@ -43,7 +42,6 @@ from corpusfmt.formats import (
 from corpusfmt.formats.columns import ColumnProfile, format_of_reading
 from corpusfmt.formats.describing import (
     FILES,
-    Anew,
     Contents,
     Described,
     Describer,
@@ -213,8 +211,7 @@ def described_as(
     survey.notes += notes + [f"from {file}: {', '.join(each)}" for file, each in said.items() if each]
     details_of = dict(described.details) | _merged(said.values()) | properties
     described = replace(described, details=details_of, base=published.base, clone=published.clone)
-    document = descriptions().write(described, version)
-    return msgspec.to_builtins(document, enc_hook=list), survey.evidence
+    return descriptions().write(described, version), survey.evidence
 
 
 def _own_files(entry: Entry, outputs: Sequence[Place]) -> tuple[set[str], Callable[[Entry], bool]]:
@@ -494,8 +491,7 @@ def _described(
             statistics = [*(each for each in statistics if each.name not in known), *more]
         if records.includes or records.data:
             record_sets.append(replace(records, fields=fields, statistics=statistics))
-    described_files = Anew(lambda: (FileOf(path, facts) for path, facts in files.items()))
-    return Described(name, described_files, record_sets, derived)
+    return Described(name, [FileOf(path, facts) for path, facts in files.items()], record_sets, derived)
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -7,7 +7,6 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,8 +16,6 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.streams import Chunks, codec_of_name
 from corpusfmt.model import Document, Finding, Json
-
-T = TypeVar("T")
 
 # How pandas reads columns of JSON Lines: those with such names as dates.
 _READ_AS_DATE = re.compile(r"(?i:.*_(?:at|time)|modified|date|datetime|timestamp.*)", re.DOTALL)
@@ -37,16 +34,6 @@ class FileOf(Struct, frozen=True):
     encoding: str = ""
     container: str = ""
     number: int = 0
-
-
-class Anew(Generic[T]):
-    """What is made whenever it is iterated over: a description has several values for each file."""
-
-    def __init__(self, make: Callable[[], Iterator[T]]) -> None:
-        self._make = make
-
-    def __iter__(self) -> Iterator[T]:
-        return self._make()
 
 
 class Statistic(Struct, frozen=True):
@@ -189,12 +176,12 @@ class Describer(Struct, frozen=True):
 class Described(Struct, frozen=True):
     """A corpus to describe: its files, and its record sets. Sets of files without records have no fields.
 
-    `files` are iterated over more than once. `details` are properties of the dataset, copied unchanged. Addresses of files begin
+    `details` are properties of the dataset, copied unchanged. Addresses of files begin
     with `base`; `clone` is the git repository that contains them.
     """
 
     name: str
-    files: Iterable[FileOf]
+    files: Sequence[FileOf]
     record_sets: Sequence[RecordSetOf]
     details: Mapping[str, object]
     base: str = ""
@@ -219,7 +206,7 @@ class Descriptions(Struct, frozen=True):
 
     #: The versions to write, the default last.
     versions: Sequence[str]
-    #: Return a description in a version; its distribution, and the data of record sets, are made anew whenever they are read.
+    #: Return a description in a version.
     write: Callable[[Described, str], Json]
     #: Return a description, as bytes, with further properties of its dataset. Raises `UsageError` if it is none.
     complete: Callable[[bytes, Mapping[str, object]], Json]

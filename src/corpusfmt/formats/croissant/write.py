@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
 from urllib.parse import quote
 
 from corpusfmt._resources import resource
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.croissant.rules.distribution import NO_DIGEST
-from corpusfmt.formats.describing import Anew, Described, FieldOf, FileOf, RecordSetOf, Statistic
+from corpusfmt.formats.describing import Described, FieldOf, FileOf, RecordSetOf, Statistic
 from corpusfmt.io.paths import is_uri
 from corpusfmt.io.text import JsonFault
 from corpusfmt.model import Json, UsageError
@@ -44,24 +44,27 @@ _PREFIXES = {
 
 
 def description(described: Described, version: str) -> Json:
-    """Return a description: every file with its size and SHA-256, and the record sets.
-
-    The distribution, and the data of record sets, are made anew whenever they are read.
-    """
+    """Return a description: every file with its size and SHA-256, and the record sets."""
     writer = _Writer(version, described)
-    distribution = Anew(lambda: chain(writer.repository(), map(writer.file_object, described.files), file_sets))
-    for file in described.files:
-        writer.note(file)
+    files = [writer.file_object(file) for file in described.files]
     file_sets = [writer.file_set(records) for records in described.record_sets if records.includes]
-    record_sets = [writer.record_set(each) for each in described.record_sets if each.fields]
+    record_sets = [writer.record_set(records) for records in described.record_sets if records.fields]
+    claim = f"{_CONFORMS_TO}{version}"
+    has_rai = version != "1.0" and any(name.startswith("rai:") for name in described.details)
     dataset = {
         "@type": "sc:Dataset",
         "name": described.name,
-        "conformsTo": writer.conforms_to(described.details),
+        "conformsTo": [claim, _RAI] if has_rai else claim,
         **described.details,
     }
-    context = _context(version, _prefixes_in([dataset, distribution, record_sets]))
+    distribution = [*writer.repository(), *files, *file_sets]
+    text = json.dumps([dataset, record_sets])
+    context = _context(version, [prefix for prefix in _PREFIXES if f'"{prefix}:' in text])
     return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
+
+
+def _one_or_all(values: Sequence[Any]) -> Any:
+    return values[0] if len(values) == 1 else list(values)
 
 
 def completed(data: bytes, details: Mapping[str, object]) -> Json:
@@ -85,18 +88,6 @@ def completed(data: bytes, details: Mapping[str, object]) -> Json:
     if '"rai:' in text and isinstance(claims, str) and not claims.endswith("/1.0"):
         made["conformsTo"] = [claims, _RAI]
     return made
-
-
-def _prefixes_in(part: object) -> set[str]:
-    """Return the prefixes of `_PREFIXES` that a part of a description uses."""
-    found: set[str] = set()
-
-    def look(parts: Iterable[object]) -> None:
-        for each in parts:
-            found.update(_prefixes_in(each))
-
-    text = json.dumps(part, default=look)
-    return found | {prefix for prefix in _PREFIXES if f'"{prefix}:' in text}
 
 
 def _context(version: str, used: Collection[str]) -> Json:
@@ -123,15 +114,14 @@ class _Writer:
         self._renamed: dict[tuple[str, str, int], str] = {}
         self._sets: dict[str, str] = {}
         self._firsts: dict[str, str] = {}
+        for file in described.files:
+            wanted = _iri_of(file.container, file.path)
+            if not _is_named_by_path(file) and (identifier := self._id(wanted)) != wanted:
+                self._renamed[file.container, file.path, file.number] = identifier
 
     @property
     def is_old(self) -> bool:
         return self.version == "1.0"
-
-    def conforms_to(self, details: Iterable[str]) -> str | list[str]:
-        claim = f"{_CONFORMS_TO}{self.version}"
-        has_rai = any(name.startswith("rai:") for name in details)
-        return [claim, _RAI] if has_rai and not self.is_old else claim
 
     def _id(self, wanted: str) -> str:
         found, number = wanted, 2
@@ -139,14 +129,6 @@ class _Writer:
             found, number = f"{wanted}-{number}", number + 1
         self._ids.add(found)
         return found
-
-    def note(self, file: FileOf) -> None:
-        """Give a file an identifier, if it is not named by its path only."""
-        if not _is_named_by_path(file):
-            wanted = _iri_of(file.container, file.path)
-            identifier = self._id(wanted)
-            if identifier != wanted:
-                self._renamed[file.container, file.path, file.number] = identifier
 
     def file_object(self, file: FileOf) -> Json:
         facts = {"contentSize": f"{file.facts.size} B"} if file.facts else {}
@@ -181,8 +163,7 @@ class _Writer:
             }
 
     def _contained(self, containers: Sequence[str]) -> Json:
-        ids = [{"@id": each} for each in containers]
-        return {"containedIn": ids[0] if len(ids) == 1 else ids} if ids else {}
+        return {"containedIn": _one_or_all([{"@id": each} for each in containers])} if containers else {}
 
     def _id_of(self, container: str, path: str, number: int) -> str:
         return self._renamed.get((container, path, number)) or _iri_of(container, path)
@@ -197,7 +178,7 @@ class _Writer:
                 [self._id_of("", each, 0) for each in records.containers] or ([self._repository] if self._clone else [])
             ),
             "encodingFormat": records.encoding,
-            "includes": records.includes[0] if len(records.includes) == 1 else list(records.includes),
+            "includes": _one_or_all(records.includes),
         }
 
     def record_set(self, records: RecordSetOf) -> Json:
@@ -206,18 +187,17 @@ class _Writer:
         self._firsts[records.name] = fields[0]["@id"]
         named = {each.name: made["@id"] for each, made in zip(records.fields, fields, strict=True)}
         key = [{"@id": named[name]} for name in records.key]
-        ids = list(named.values())
-        data = Anew(lambda: (dict(zip(ids, row, strict=True)) for row in records.data))
+        data = [dict(zip(named.values(), row, strict=True)) for row in records.data]
         return {
             "@type": "cr:RecordSet",
             "@id": identifier,
             "name": identifier,
             "description": records.description,
             **({"dataType": records.data_type} if records.data_type else {}),
-            **({"key": key[0] if len(key) == 1 else key} if key else {}),
+            **({"key": _one_or_all(key)} if key else {}),
             **self._annotations(identifier, records.statistics),
             "field": fields,
-            **({"data": data} if records.data else {}),
+            **({"data": data} if data else {}),
         }
 
     def _field(self, parent: str, records: RecordSetOf, field: FieldOf) -> Json:
@@ -231,8 +211,7 @@ class _Writer:
         if field.fields:
             inside = [self._field(identifier, records, each) for each in field.fields]
             return found | self._array(field) | {"subField": inside}
-        is_unknown = self.is_old and field.data_type == "sc:Time"
-        kind = "sc:Text" if is_unknown else field.data_type
+        kind = "sc:Text" if self.is_old and field.data_type == "sc:Time" else field.data_type
         found["dataType"] = [kind, field.means] if field.means else kind
         found |= self._array(field)
         found |= self._annotations(identifier, field.statistics)
@@ -248,9 +227,8 @@ class _Writer:
     def _array(self, field: FieldOf) -> Json:
         if not field.dimensions:
             return {}
-        return (
-            {"repeated": True} if self.is_old else {"isArray": True, "arrayShape": ",".join(["-1"] * field.dimensions)}
-        )
+        shape = ",".join(["-1"] * field.dimensions)
+        return {"repeated": True} if self.is_old else {"isArray": True, "arrayShape": shape}
 
     def _source(self, records: RecordSetOf, field: FieldOf) -> Json:
         if records.file is not None and field.files_of is None:
@@ -261,23 +239,21 @@ class _Writer:
         source["extract"] = dict(field.extract)
         paths = [{"jsonPath": path} for path in (field.json_path, field.item_path) if path is not None]
         if paths:
-            source["transform"] = paths if len(paths) > 1 else paths[0]
+            source["transform"] = _one_or_all(paths)
         if field.regex is not None:
             source["transform"] = {"regex": field.regex}
         return source
 
     def _annotations(self, parent: str, statistics: Sequence[Statistic]) -> Json:
         made = [self._statistic(parent, each) for each in statistics]
-        return {"annotation": made[0] if len(made) == 1 else made} if made and not self.is_old else {}
+        return {"annotation": _one_or_all(made)} if made and not self.is_old else {}
 
     def _statistic(self, parent: str, statistic: Statistic) -> Json:
         identifier = self._id(f"{parent}/{_ODD_IN_NAMES.sub('_', statistic.name)}")
         made: Json = {"@type": "cr:Field", "@id": identifier, "name": statistic.name}
         if statistic.parts:
             return made | {"subField": [self._statistic(identifier, each) for each in statistic.parts]}
-        kinds = statistic.data_types
-        made["dataType"] = list(kinds) if len(kinds) > 1 else kinds[0]
-        return made | {"value": statistic.value}
+        return made | {"dataType": _one_or_all(statistic.data_types), "value": statistic.value}
 
 
 def _is_named_by_path(file: FileOf) -> bool:
