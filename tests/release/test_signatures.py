@@ -160,21 +160,16 @@ def edit_file(root: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1] + b"\1")
 
 
-def edit_and_seal(root: Path) -> None:
-    kept = {name: (root / name).read_bytes() for name in SIGNED}
-    (root / "LICENSE").write_text("Another licence\n")
+def edit_and_seal(root: Path, name: str = "LICENSE") -> None:
+    kept = {path: (root / path).read_bytes() for path in SIGNED}
+    (root / name).write_text("Other words\n")
     corpusfmt.seal(root)
-    for name, data in kept.items():
-        (root / name).write_bytes(data)
+    for path, data in kept.items():
+        (root / path).write_bytes(data)
 
 
 def edit_card_and_seal(root: Path) -> None:
-    kept = {name: (root / name).read_bytes() for name in SIGNED}
-    with (root / "README.md").open("a") as card:
-        card.write("\nAnother word.\n")
-    corpusfmt.seal(root)
-    for name, data in kept.items():
-        (root / name).write_bytes(data)
+    edit_and_seal(root, "README.md")
 
 
 def edit_seal_and_attest(root: Path) -> None:

@@ -38,14 +38,13 @@ from corpusfmt.comparison.reading import (
     read_task,
 )
 from corpusfmt.comparison.result import ComparedRelease, Comparison, Counts, Difference, FieldChange
-from corpusfmt.conversion.layout import corpus_at, count_unread, name_of, path_of, together, unread_files
+from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, name_of, path_of, together, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import results_of
-from corpusfmt.formats import CheckOptions, FieldNames, Format, Reader, ReadOptions, Shard
+from corpusfmt.formats import FieldNames, ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
-from corpusfmt.io.paths import Entry
 from corpusfmt.io.runs import END, Runs
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
@@ -69,17 +68,11 @@ _SHOWN = ("removed", "reassigned", "changed_text", "changed_metadata", "changed_
 
 
 class Side(Struct):
-    """One release: the parts to read, their format, and the results."""
+    """One release: what is read of it, and the results."""
 
-    entry: Entry
-    format: Format
-    reader: Reader
-    version: str
-    shards: Sequence[Shard]
+    corpus: Corpus
     titles: Sequence[str]
     left_out: Counter[str]
-    unread: Sequence[str]
-    reading: ReadOptions
     tasks: list[ReadTask] = field(default_factory=list)
     read: list[TaskResult] = field(default_factory=list)
 
@@ -90,7 +83,7 @@ class Side(Struct):
     @property
     def series(self) -> list[str]:
         """The shards without the numbers of parts."""
-        return [_title(shard, whole=False) for shard in self.shards]
+        return [_title(shard, whole=False) for shard in self.corpus.shards]
 
 
 def compare(
@@ -125,11 +118,11 @@ def compare(
         reading = ReadOptions(record_set=record_set, **fields)
         before = _side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
         after = _side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
-    if reading != ReadOptions() and before.reading == after.reading == ReadOptions():
+    if reading != ReadOptions() and before.corpus.reading == after.corpus.reading == ReadOptions():
         raise UsageError(
             "the fields of both releases have fixed names: leave out --record-set, --text-field and the like"
         )
-    shards = [*before.shards, *after.shards]
+    shards = [*before.corpus.shards, *after.corpus.shards]
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         meter = Meter(limits, planned.read)
@@ -174,13 +167,10 @@ def _side_at(
         or_else=OR_SKIP,
         follow_links=follow_links,
     )
-    fmt, reader, plan, shards = corpus.format, corpus.reader, corpus.plan, corpus.shards
-    plan.refuse_tables("a comparison")
+    corpus.plan.refuse_tables("a comparison")
     left_out = Losses("allow")
-    count_unread(reader, plan, left_out)
-    titles = [_title(shard, whole=True) for shard in shards]
-    unread = unread_files(corpus.entry, reader, plan)
-    return Side(corpus.entry, fmt, reader, plan.version, shards, titles, left_out.counts, unread, corpus.reading)
+    count_unread(corpus.reader, corpus.plan, left_out)
+    return Side(corpus, [_title(shard, whole=True) for shard in corpus.shards], left_out.counts)
 
 
 def _title(shard: Shard, *, whole: bool) -> str:
@@ -192,16 +182,18 @@ def _title(shard: Shard, *, whole: bool) -> str:
 
 def _read_tasks(side: Side, on_bad_record: OnBadRecord, folder: Path) -> Iterator[ReadTask]:
     """Yield the tasks that read a release: shards in order, with several small ones in one task."""
-    options = CheckOptions(version=side.version, reading=side.reading)
-    side_by_side = len({shard.corpus for shard in side.shards}) > 1
-    least = max(_BYTES_A_TASK, sum(shard.size for shard in side.shards) // _TASKS)
-    most_labels = min(_LABELS // min(_TASKS, len(side.shards)), _LABELS_OF_TASK)
-    most_shards = max(_SHARDS_A_TASK, len(side.shards) // _TASKS)
+    corpus = side.corpus
+    side_by_side = len({shard.corpus for shard in corpus.shards}) > 1
+    least = max(_BYTES_A_TASK, sum(shard.size for shard in corpus.shards) // _TASKS)
+    most_labels = min(_LABELS // min(_TASKS, len(corpus.shards)), _LABELS_OF_TASK)
+    most_shards = max(_SHARDS_A_TASK, len(corpus.shards) // _TASKS)
     first = 0
-    for task, shards in enumerate(together(side.shards, least, most_shards)):
+    for task, shards in enumerate(together(corpus.shards, least, most_shards)):
         numbered = tuple(enumerate(shards, first))
         first += len(shards)
-        yield ReadTask(side.format.name, options, numbered, task, most_labels, side_by_side, on_bad_record, folder)
+        yield ReadTask(
+            corpus.format.name, corpus.options, numbered, task, most_labels, side_by_side, on_bad_record, folder
+        )
 
 
 def _places(side: Side, numbers: dict[str, int]) -> Places:
@@ -288,15 +280,15 @@ def _release(side: Side) -> ComparedRelease:
     for read in side.read:
         left_out.update(read.left_out)
     return ComparedRelease(
-        side.entry.shown,
-        side.format.name,
-        side.version,
+        side.corpus.entry.shown,
+        side.corpus.format.name,
+        side.corpus.plan.version,
         sum(sum(read.counts) for read in side.read),
-        len(side.shards),
+        len(side.corpus.shards),
         sum(read.rejected for read in side.read),
         sorted(path for read in side.read for path in read.cut),
         dict(sorted(left_out.items())),
-        len(side.unread),
+        len(unread_files(side.corpus.entry, side.corpus.reader, side.corpus.plan)),
         [finding for read in side.read for finding in read.findings][:MOST_FINDINGS],
     )
 
