@@ -91,28 +91,23 @@ _LONG_LINE = 1_000
 
 
 def differences(change: Change, path: str, to: str) -> Iterator[str]:
-    """Return the lines of a change as `git diff` shows it; `to` is the new path of a file that is renamed."""
+    """Yield the lines of a change as `git diff` shows it; `to` is the new path of a file that is renamed.
+
+    `git apply` takes it but for what cannot be seen. A line too long to read is one for each value.
+    """
+    was, is_now = plain(path), plain(to)
     if change.to:
-        return _renaming(path, to)
-    return _note(change, path) if change.note else _difference(change, path)
-
-
-def _note(change: Change, path: str) -> Iterator[str]:
-    yield f"diff --git a/{plain(path)} b/{plain(path)}"
-    yield f"Binary files a/{plain(path)} and b/{plain(path)} differ: {change.note}"
-
-
-def _renaming(path: str, to: str) -> Iterator[str]:
-    yield f"diff --git a/{plain(path)} b/{plain(to)}"
-    yield "similarity index 100%"
-    yield f"rename from {plain(path)}"
-    yield f"rename to {plain(to)}"
-
-
-def _difference(change: Change, path: str) -> Iterator[str]:
-    """Yield a unified diff, as `git apply` takes it but for what cannot be seen. A line too long to read is one for each value."""
+        yield f"diff --git a/{was} b/{is_now}"
+        yield "similarity index 100%"
+        yield f"rename from {was}"
+        yield f"rename to {is_now}"
+        return
+    if change.note:
+        yield f"diff --git a/{was} b/{was}"
+        yield f"Binary files a/{was} and b/{was} differ: {change.note}"
+        return
     if change.after is None and not change.before:
-        yield f"diff --git a/{plain(path)} b/{plain(path)}"
+        yield f"diff --git a/{was} b/{was}"
         yield "deleted file mode 100644"
         return
     before, after = _lines(change.before), _lines(change.after)
