@@ -62,7 +62,7 @@ def document_of(erratum: Json, files: dict[str, bytes]) -> Json:
 
 
 def _added(erratum: Json) -> Json:
-    """Return what an erratum adds to the base: members of the data set, and lists of what is appended."""
+    """Return what an erratum adds to the base: members of the dataset, and lists of what is appended."""
     parts = {key: json.loads(erratum[key]) for key in _PARTS if key in erratum}
     added = {name: value if isinstance(value, list) else [value] for name, value in parts.items() if name in _LISTS}
     context = {"@context": parts["context"]} if "context" in parts else {}
@@ -157,7 +157,7 @@ def page() -> str:
         "",
         "Each document is this one, beside the file `films.csv` below. Its context is Appendix 1, in 1.1 with schema.org by `https`, because",
         "mlcroissant refuses it by `http`. An erratum shows only what it adds: terms of `@context` (null removes one),",
-        "members of the data set, items of `distribution` and `recordSet`, and as `field` those of the record set `films`. `DIGEST` is the SHA-256 of the file.",
+        "members of the dataset, items of `distribution` and `recordSet`, and as `field` those of the record set `films`. `DIGEST` is the SHA-256 of the file.",
         "",
         "```json",
         *json.dumps(base, indent=1, ensure_ascii=False).split("\n"),

@@ -31,7 +31,7 @@ _INSTALLS = "CORPUSFMT_ACTION" in os.environ
 _EXPRESSION = re.compile(r"\$\{\{ ([a-z]+)\.([a-z_.]+) \}\}")
 _ROW = b'{"id":"%d","text":"All human beings are born free.","source":"s"}\n'
 _CODE = (
-    "from pathlib import Path; Path(__file__).with_name('executed').touch()\nraise SystemExit('code of the data set')\n"
+    "from pathlib import Path; Path(__file__).with_name('executed').touch()\nraise SystemExit('code of the dataset')\n"
 )
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs bash")

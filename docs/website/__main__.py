@@ -6,7 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from website import notebooks, pages, reference, rules
+from corpusfmt._version import VERSION
+from website import notebooks, pages, reference, rules, terminal
 
 SETTINGS = Path(__file__).parent / "zensical.toml"
 
@@ -14,7 +15,7 @@ SETTINGS = Path(__file__).parent / "zensical.toml"
 def main(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     texts = pages.written() | rules.pages() | reference.pages()
-    contents = {path: text.encode() for path, text in texts.items()} | notebooks.contents()
+    contents = {path: terminal.coloured(text).encode() for path, text in texts.items()} | notebooks.contents()
     for path, content in contents.items():
         target = folder / "pages" / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -22,6 +23,9 @@ def main(folder: Path) -> None:
     shutil.copytree(pages.REPOSITORY / pages.IMAGES, folder / "pages" / pages.place(pages.IMAGES))
     shutil.copy(SETTINGS, folder)
     shutil.copy(SETTINGS.with_name("site.css"), folder / "pages")
+    header = folder / "overrides/partials/source.html"
+    header.parent.mkdir(parents=True)
+    header.write_text(SETTINGS.with_name("source.html").read_text("utf-8").replace("VERSION", VERSION), "utf-8")
 
 
 if __name__ == "__main__":

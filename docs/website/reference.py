@@ -7,6 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from html import escape
 from typing import Any
 
 import make_settings
@@ -55,12 +56,13 @@ def _command(words: str, command: Any) -> Iterator[str]:
     yield inspect.cleandoc(command.help or "").replace("\b\n", "")
     for panel, records in sections_of(command, context).items():
         yield from ("", f"## {panel}", "", "| | |", "|---|---|")
-        yield from (f"| `{_code(names)}` | {_cell(meaning)} |" for names, meaning in records)
+        yield from (f"| {_code(names)} | {_cell(meaning)} |" for names, meaning in records)
 
 
 def _code(text: str) -> str:
-    """Return the content of a code span in a cell of a table."""
-    return re.sub(r"\s+", " ", text).replace("|", "\\|")
+    """Return code in a cell of a table, where a bar would end the cell."""
+    line = re.sub(r"\s+", " ", text)
+    return f"<code>{escape(line).replace('|', '&#124;')}</code>"
 
 
 def _settings() -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import make_rules
@@ -70,12 +71,37 @@ def _facts(owners: list[str], rule: Rule, since: str) -> Iterator[str]:
         "Severity": "; ".join([rule.severity, *grades_of(rule)]),
         "Checked in": ", ".join(owners),
         "Since": since,
-        "Specification": rule.spec,
+        "Specification": _specification(rule.spec),
         "Needs": _codes(rule.requires),
         "Unless": _codes(rule.unless) if isinstance(rule, Check) else "",
         "On the command line": f"`corpusfmt rule {rule.code}`",
     }
     yield from (f"- {name}: {fact}" for name, fact in facts.items() if fact)
+
+
+# Where each specification is, by how rules name it; `{}` is the place in it.
+_SPECIFICATIONS = {
+    r"croissant-(1\.[01])(#.+)?": "https://docs.mlcommons.org/croissant/docs/croissant-spec-{}.html{}",
+    r"croissant-geo-1\.0": "https://docs.mlcommons.org/croissant/docs/croissant-geo-spec.html",
+    r"croissant-tasks": "https://github.com/mlcommons/croissant",
+    r"dolma-data-format(#.+)?": "https://github.com/allenai/dolma/blob/main/docs/data-format.md{}",
+    r"(?i)oscar.schema.v.*": "https://oscar-project.github.io/documentation/",
+    r"hub(#.+)?": "../hub.md{}",
+    r"RFC 8259, section (.+)": "https://www.rfc-editor.org/rfc/rfc8259#section-{}",
+    r"JSON-LD 1\.1, .*": "https://www.w3.org/TR/json-ld11/",
+    r"JSON-LD 1\.1 API, .*": "https://www.w3.org/TR/json-ld11-api/",
+    r"RDF 1\.1 Turtle, .*": "https://www.w3.org/TR/turtle/",
+    r"WARC 1\.1, .*": "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/",
+    r"Common Crawl, WET": "https://commoncrawl.org/get-started",
+}
+
+
+def _specification(name: str) -> str:
+    """Return the name of a specification and a place in it, as a link if it is published."""
+    for pattern, address in _SPECIFICATIONS.items():
+        if found := re.fullmatch(pattern, name):
+            return f"[{name.replace('<', '&lt;')}]({address.format(*(each or '' for each in found.groups()))})"
+    return name
 
 
 def _sentence(text: str) -> str:

@@ -263,7 +263,7 @@ class Document(Struct):
     extra: Json = field(default_factory=dict)
     attribute_rows: Mapping[str, str] = field(default_factory=dict)
 
-    # A mapping of its fields that have values, as data frames and data sets accept rows.
+    # A mapping of its fields that have values, as data frames and datasets accept rows.
 
     def keys(self) -> list[str]:
         """Return the names of the fields that have a value; `extra` and `attribute_rows` are left out."""

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 from support import FIXTURES, every, run_cli
@@ -21,19 +22,27 @@ PLAIN = {"NO_COLOR": "", "FORCE_COLOR": "", "TERM": "xterm-256color", "COLUMNS":
 
 def on_terminal(*arguments: str, env: Mapping[str, str]) -> bytes:
     """Return what a command prints on a terminal."""
+    return run_on_terminal(*arguments, env=env, cwd=FIXTURES).stdout
+
+
+def run_on_terminal(*arguments: str, env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
+    """Run a command whose standard output is a terminal; its standard error is not, and shows no progress."""
     ours, theirs = os.openpty()
     command = [sys.executable, "-m", "corpusfmt", *arguments]
-    with subprocess.Popen(
-        command, stdout=theirs, stderr=subprocess.DEVNULL, stdin=theirs, cwd=FIXTURES, env=os.environ | env
-    ) as process:
+    with (
+        TemporaryFile() as errors,
+        subprocess.Popen(command, stdout=theirs, stderr=errors, stdin=theirs, cwd=cwd, env=os.environ | env) as process,
+    ):
         os.close(theirs)
         shown = b""
         with suppress(OSError):  # how Linux says that nobody writes to it any more
             while part := os.read(ours, 1 << 16):
                 shown += part
-        process.wait()
+        status = process.wait()
+        errors.seek(0)
+        printed = errors.read()
     os.close(ours)
-    return shown.replace(b"\r\n", b"\n")
+    return subprocess.CompletedProcess(command, status, shown.replace(b"\r\n", b"\n"), printed)
 
 
 def in_pipe(*arguments: str, env: Mapping[str, str]) -> bytes:

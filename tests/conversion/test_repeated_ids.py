@@ -47,7 +47,7 @@ def test_the_run_stops_and_names_both_places(jobs: int, repeating: Path, tmp_pat
     done = run_cli("convert", repeating, tmp_path / "out", "--to", "dolma", "--jobs", str(jobs))
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "documents/1.jsonl.gz:4: CNV106 source `test`, id `d7`: also at documents/0.jsonl.gz:8\n"
+        "documents/1.jsonl.gz:4: CNV106 the id `d7` of source `test` also occurs at documents/0.jsonl.gz:8\n"
         "  help: drop one of the two or change its id, then run the command again, "
         "or convert to another folder with --on-bad-record quarantine\n"
     )

@@ -69,7 +69,7 @@ def test_rows_whose_source_is_no_string_are_told_by_their_id(tmp_path: Path) -> 
     report = check(write(tmp_path, {"documents/a.jsonl": encoded(rows)}))
     found = [finding.message for finding in report.findings if finding.code == "DOL313"]
     assert report.by_rule == {"DOL307": 3, "DOL313": 2}
-    assert found == ["source ``, id `1`: also at documents/a.jsonl:1"] * 2
+    assert found == ["the id `1` of source `` also occurs at documents/a.jsonl:1"] * 2
 
 
 def test_a_pair_is_not_two_strings_in_a_row(tmp_path: Path) -> None:

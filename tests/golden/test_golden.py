@@ -11,9 +11,12 @@ import re
 import shlex
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
+from cli.test_terminal import run_on_terminal
 from support import LONG_LINE, run_cli, tree, wet_file, wet_record
 
 from corpusfmt._version import VERSION
@@ -28,20 +31,25 @@ VARYING = (
     (r'(finished(?:" value="| `?)|timestamp=")[\d:TZ-]+', r"\1<time>"),
     (r'(\btime=")[\d.]+', r"\1<seconds>"),
     (r"broken(.*) after \d+ compressed", r"broken\1 after <size> compressed"),
-    (r'("sha256": ")[^"]+', r"\1<digest>"),
+    (r'("sha256": ")[^"\n]+', r"\1<digest>"),
 )
 
 
 # Sessions that are also run in terminals of other widths: help is wrapped at 40 columns and never wider than 80, and reports are the
 # same in all, since paths and messages must not be broken.
 NARROW, WIDE = 40, 160
+# What people see most is also pinned as two terminals show it, with and without colours.
+SEEN = ("seen", "seen-plain")
 RUNS = [
-    *((session, 80) for session in SESSIONS),
+    *((session, 80) for session in SESSIONS if session not in SEEN),
     *((each, width) for each in ("help", "full") for width in (NARROW, WIDE)),
+    *((each, width) for each in SEEN for width in (80, 120)),
 ]
 
 
 def path_of(session: str, width: int = 80) -> Path:
+    if session in SEEN:
+        return EXPECTED / f"{session}-{width}.txt"
     return EXPECTED / (f"{session}-{NARROW}.txt" if (session, width) == ("help", NARROW) else f"{session}.txt")
 
 
@@ -62,15 +70,24 @@ def transcript(session: str, folder: Path, width: int = 80) -> str:
     """Run the commands of a session, and return them with what they print; each must end with its status."""
     make_input(folder)
     environment = {**os.environ, "COLUMNS": str(width), "PYTHONIOENCODING": "utf-8"}
+    run: Callable[..., CompletedProcess[bytes]] = run_cli
+    if session in SEEN:
+        environment |= {"TERM": "xterm-256color", "FORCE_COLOR": "", "NO_COLOR": session.partition("-")[2]}
+        run = run_on_terminal
     printed = []
-    for command, status in SESSIONS[session].items():
+    for command, status in SESSIONS[SEEN[0] if session in SEEN else session].items():
         before = tree(folder)
-        done = run_cli(*shlex.split(command), cwd=folder, env=environment)
+        done = run(*shlex.split(command), cwd=folder, env=environment)
         assert (command, done.returncode) == (command, status), done.stderr.decode()
         assert status != 2 or tree(folder) == before, "wrong usage changes nothing"
         errors = done.stderr and b"(on standard error)\n" + done.stderr
         printed.append(f"$ corpusfmt {command}\n{(done.stdout + errors).decode()}")
-    text = "\n".join(printed).replace(folder.as_uri(), "file://<folder>").replace(str(folder), "<folder>")
+    text = (
+        "\n".join(printed)
+        .replace("\x1b", "␛")
+        .replace(folder.as_uri(), "file://<folder>")
+        .replace(str(folder), "<folder>")
+    )
     for pattern, name in VARYING:
         text = re.sub(pattern, name, text)
     return text

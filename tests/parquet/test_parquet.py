@@ -199,7 +199,7 @@ def test_columns_are_named_by_options(tmp_path: Path) -> None:
     ]
     done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--text-field", "contents")
     assert done.returncode == 1
-    assert b"PQT201 no column `contents`; there are `content`, `key`, `text`, `id`" in done.stderr
+    assert b"PQT201 column `contents` is missing; the columns are `content`, `key`, `text`, `id`" in done.stderr
 
 
 def test_options_for_columns_are_refused_where_names_are_fixed(dolma_corpus: Path, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ Files = dict[str, bytes]
 
 
 class Repository:
-    """A data set: its commits, and the branch `main`. A gated or private one needs the token."""
+    """A dataset: its commits, and the branch `main`. A gated or private one needs the token."""
 
     def __init__(self, *, gated: bool = False, private: bool = False) -> None:
         self.commits: dict[str, Files] = {}

@@ -517,7 +517,11 @@ def test_a_field_that_the_last_of_many_rows_lacks_is_found(tmp_path: Path) -> No
     path = tmp_path / "a.jsonl"
     path.write_bytes(lines([row]) * 99_999 + lines([{"text": "x", "timestamp": ""}]))
     (found,) = corpusfmt.validate(path, columns="c4").findings
-    assert (found.code, found.location.line, found.message) == ("JSL301", 100_000, "`url` is absent, expected a string")
+    assert (found.code, found.location.line, found.message) == (
+        "JSL301",
+        100_000,
+        "`url` is missing, expected a string",
+    )
 
 
 def test_fields_by_options(tmp_path: Path) -> None:

@@ -170,7 +170,7 @@ def test_fields_are_called_as_options_say(tmp_path: Path) -> None:
     ]
     (same,) = converted(write(tmp_path / "same/a.jsonl", {"id": "x"}), tmp_path / "same-out", text_field="id")
     assert (same["id"], same["text"]) == ("x", "x")
-    with pytest.raises(BadInput, match=r"a\.jsonl:2: JSL302 `n` is absent, expected a string or a whole number"):
+    with pytest.raises(BadInput, match=r"a\.jsonl:2: JSL302 `n` is missing, expected a string or a whole number"):
         converted(write(tmp_path / "b/a.jsonl", {"text": "a", "n": 1}, {"text": "b"}), tmp_path / "no", id_field="n")
 
 

@@ -146,7 +146,7 @@ def test_texts_come_back_from_csv(tmp_path: Path) -> None:
 def test_rows_of_csv_are_counted_with_their_header(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b'id,q\n1,"a\nb"\n1,c\n')
     (found,) = corpusfmt.validate(tmp_path).findings
-    assert f"{found.location}: {found.message}" == "a.csv:3: id `1`: also at a.csv:2"
+    assert f"{found.location}: {found.message}" == "a.csv:3: the id `1` also occurs at a.csv:2"
     for line, shown in enumerate([[], ["1"], ["1"], []], 1):
         lines = run_cli("show", tmp_path, f"a.csv:{line}").stdout.splitlines()
         assert [json.loads(each)["id"] for each in lines if b'"id"' in each] == shown

@@ -58,7 +58,7 @@ def test_a_format_of_rows_has_what_it_was_given(writes: bool) -> None:
 def test_rows_are_the_places_of_documents(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"text":"a","id":"1"}\n{"text":"b","id":"2"}\n{"text":"c","id":"1"}\n', "utf-8")
-    with pytest.raises(BadInput, match=r"^a\.jsonl:3: CNV106 source `jsonl`, id `1`: also at a\.jsonl:1$"):
+    with pytest.raises(BadInput, match=r"^a\.jsonl:3: CNV106 the id `1` of source `jsonl` also occurs at a\.jsonl:1$"):
         corpusfmt.convert(path, tmp_path / "out", to="dolma", format="jsonl")
 
 

@@ -203,7 +203,7 @@ class Outcome:
 
     def keeps_every_promise(self, attack: Attack) -> None:
         """Fail where something happened that must not happen whatever the data is."""
-        assert not (self.folder / "executed").exists(), "code of the data set was run"
+        assert not (self.folder / "executed").exists(), "code of the dataset was run"
         assert "Traceback" not in self.text, self.text
         assert "internal error" not in self.text, self.text
         assert "GEN000" not in self.text, self.text

@@ -22,7 +22,7 @@ from support import LONG_LINE, REPOSITORY, wet_file, wet_record
 
 import corpusfmt
 
-_CODE = 'import os\nopen({marker!r}, "a").write(__name__ + "\\n")\nraise SystemExit("code of the data set runs")\n'
+_CODE = 'import os\nopen({marker!r}, "a").write(__name__ + "\\n")\nraise SystemExit("code of the dataset runs")\n'
 # More than this, and workers are started where there are two processors.
 _LARGE = 17 * 1024 * 1024
 _PACKAGES = ("concurrent", "importlib", "multiprocessing", "numpy", "rich")
@@ -54,7 +54,7 @@ def _loaded_before(kind: str) -> frozenset[str]:
 
 
 def _code(folder: Path, *, besides: Iterable[str] = ()) -> None:
-    """Put code into the data set: a module or package of every name, and a distribution with entry points."""
+    """Put code into the dataset: a module or package of every name, and a distribution with entry points."""
     data = folder / "data"
     code = _CODE.format(marker=str(folder / "executed"))
     for name in _importable() - set(besides):
@@ -91,7 +91,7 @@ def _large_dolma(folder: Path) -> None:
 
 
 def _dolma_besides(kind: str) -> Make:
-    """Make a data set without what Python itself would have taken from it by now; that includes our own package."""
+    """Make a dataset without what Python itself would have taken from it by now; that includes our own package."""
 
     def make(folder: Path) -> None:
         _code(folder, besides=_loaded_before(kind) | {"corpusfmt", "sitecustomize", "usercustomize"})
@@ -187,7 +187,7 @@ assert (sys.path, dict(os.environ)) == (path, environment)
 
 
 def _library_data(folder: Path) -> None:
-    """Make the data set, and a small one elsewhere, whose validation imports what this process itself needs."""
+    """Make the dataset, and a small one elsewhere, whose validation imports what this process itself needs."""
     _dolma(folder)
     elsewhere = folder / "elsewhere" / "documents"
     elsewhere.mkdir(parents=True)

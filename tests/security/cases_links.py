@@ -90,7 +90,7 @@ def _no_folder_of_a_scheme(outcome: Outcome) -> None:
     assert sorted(path.name for path in outcome.folder.iterdir() if ":" in path.name) == []
 
 
-# --- data sets ---
+# --- datasets ---
 
 
 def _croissant(folder: Path, *distribution: Mapping[str, object], source: Mapping[str, object]) -> None:

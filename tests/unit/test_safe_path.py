@@ -89,8 +89,8 @@ def _data_set(folder: Path) -> Path:
     (folder / "documents").mkdir()
     for part in range(2):
         (folder / "documents" / f"{part}.jsonl.gz").write_bytes(gzipped(_ROW.replace(b"1", b"%d" % part)))
-    (folder / "threading.py").write_text("raise SystemExit('code of the data set runs')\n", "utf-8")
-    (folder / "multiprocessing.py").write_text("raise SystemExit('code of the data set runs')\n", "utf-8")
+    (folder / "threading.py").write_text("raise SystemExit('code of the dataset runs')\n", "utf-8")
+    (folder / "multiprocessing.py").write_text("raise SystemExit('code of the dataset runs')\n", "utf-8")
     return folder
 
 
@@ -115,8 +115,8 @@ def test_no_engine_of_ours_runs_code_of_the_data_set(engine: str, tmp_path: Path
     pytest.importorskip({"dask": "distributed"}.get(engine, engine))
     data = _data_set(tmp_path)
     for module in ("json", "random", "pickle", "asyncio", "corpusfmt", "numpy", "msgspec", engine):
-        (data / f"{module}.py").write_text("raise SystemExit('code of the data set runs')\n", "utf-8")
+        (data / f"{module}.py").write_text("raise SystemExit('code of the dataset runs')\n", "utf-8")
     command = [str(Path(sys.executable).with_name("corpusfmt")), "validate", ".", "--engine", engine, "--jobs", "2"]
     done = subprocess.run(command, cwd=data, capture_output=True, text=True, check=False, timeout=300)
-    assert "code of the data set" not in done.stdout + done.stderr
+    assert "code of the dataset" not in done.stdout + done.stderr
     assert (done.returncode, done.stdout[-28:]) == (0, "VALID: 0 errors, 0 warnings\n"), done.stderr

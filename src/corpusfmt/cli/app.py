@@ -103,4 +103,4 @@ def _explain(error: Any) -> None:
         message += f" (did you mean `{alike[0]}`?)"
     warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:])).rstrip('.')}")
     if error.ctx is not None:
-        warn(f"  help: `{error.ctx.command_path} --help` lists what there is")
+        warn(f"  help: `{error.ctx.command_path} --help` lists the commands and options")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -51,6 +52,9 @@ _SITE = "https://corpusfmt.github.io/latest"
 # Sections of the help that few need.
 _RARE = (FIELDS, BOUNDS, "Shards")
 
+# What stands for the value of an option without a name for it, by the first letter of its type.
+_METAVARS = {"i": "N", "f": "N", "s": "TEXT"}
+
 # Keys of what is kept in the context of a command.
 _OUTPUT, _LOUDNESS = "corpusfmt.output", "corpusfmt.loudness"
 
@@ -90,11 +94,11 @@ class Command(TyperCommand):
                     formatter.write_dl(records)
         if hidden:
             formatter.write_paragraph()
-            formatter.write_text(f"More with --help --all: {', '.join(hidden).lower()}.")
+            formatter.write_text(f"With --help --all also: {', '.join(hidden).lower()}.")
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Print an example and where to read more."""
-        words = ctx.command_path.split()[1:]
+        words = ctx.command_path.removeprefix(ctx.find_root().command_path).split()
         formatter.write_paragraph()
         if words and (example := EXAMPLES.get(" ".join(words))):
             formatter.write_text(f"Example: corpusfmt {' '.join(words)} {example}")
@@ -133,7 +137,7 @@ class PrintingCommand(Command):
     """A command that prints a result, which -o writes to a file."""
 
     def shared_options(self) -> list[TyperOption]:
-        output = "Write what is printed to a file, all of it or nothing."
+        output = "Write the output to a file, whole or not at all."
         return [
             _option("output", "-o", "--output", help=output, metavar="FILE|URL", callback=_keep),
             *super().shared_options(),
@@ -199,8 +203,8 @@ def _keep(context: Any, _: Any, path: str | None) -> None:
 
 
 def _options_everywhere(*, hidden: bool = False) -> list[TyperOption]:
-    quiet = "Print results and errors only; of a report, only findings, and nothing if it is valid."
-    verbose = "Show all findings, of any severity; say on standard error what was used, and what took how long."
+    quiet = "Print only results and errors: of a report, only the findings."
+    verbose = "Show all findings, of any severity, and say what was used and how long it took."
     return [
         _option("quiet", "-q", "--quiet", help=quiet, is_flag=True, callback=louder, hidden=hidden),
         _option("verbose", "-v", "--verbose", help=verbose, is_flag=True, callback=louder, hidden=hidden),
@@ -250,6 +254,7 @@ def sections_of(command: Any, context: Any) -> dict[str, list[tuple[str, str]]]:
     for parameter in command.get_params(context):
         usual = "Arguments" if parameter.param_type_name == "argument" else "Options"
         if record := parameter.get_help_record(context):
-            sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append(record)
+            named = re.sub("<(?:int|float|str)(?: range)?>", lambda kind: _METAVARS[kind[0][1]], record[0])
+            sections.setdefault(getattr(parameter, "rich_help_panel", None) or usual, []).append((named, record[1]))
     first = [name for name in ("Arguments", "Options") if name in sections]
     return {name: sections[name] for name in dict.fromkeys([*first, *sections])}

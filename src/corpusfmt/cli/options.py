@@ -38,7 +38,7 @@ FollowLinks = Annotated[
     bool,
     typer.Option(
         "--follow-links",
-        help="Follow links that lead out of the input, and redirections of a web server to others.",
+        help="Follow links out of the input, and redirects to other web servers.",
     ),
 ]
 FollowRedirects = Annotated[

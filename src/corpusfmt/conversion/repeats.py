@@ -128,7 +128,7 @@ def repeats_among(
 
 def repetition(at: Location, source: str, first: Location) -> Fault:
     """Return the fault of a document whose source and id an earlier one has."""
-    message = f"source `{source}`, id `{at.record}`: also at {first}"
+    message = f"the id `{at.record}` of source `{source}` also occurs at {first}"
     hint = "drop one of the two or change its id, then run the command again"
     hint += ", or convert to another folder with --on-bad-record quarantine"
     return Fault(REPEATED_DOCUMENT_ID, Problem(message, at, hint))

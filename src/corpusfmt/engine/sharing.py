@@ -58,7 +58,7 @@ Ignore = Annotated[Sequence[str], Option("Do not report these rules.", parse=nam
 FollowLinks = Annotated[
     bool,
     Option(
-        "Follow links that lead out of the input, and redirections of a web server to others.",
+        "Follow links out of the input, and redirects to other web servers.",
         flag="--follow-links",
     ),
 ]

@@ -245,7 +245,7 @@ def _odd_messages(turns: Turns, messages: Sequence[Any]) -> Iterator[str]:
             found = "no role" if role is None else f"the role `{clipped(str(role))}`"
             yield f"has {found} in message {number}, expected one of {', '.join(known)}"
         elif _is_blank(message.get(turns.content)) and not message.get("tool_calls"):
-            yield f"has an empty message {number}, of {role}"
+            yield f"has an empty message {number} from {role}"
         elif (role in turns.opens and number > 1) or (role == last and role not in turns.others):
             yield f"has the role `{role}` in message {number} after `{last}`"
         last = str(role)

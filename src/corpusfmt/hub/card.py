@@ -148,7 +148,7 @@ def _tables(configs: Any, infos: Mapping[str, Json], paths: Sequence[str], judge
         at = f"/configs/{number}"
         name = config.get("config_name") if isinstance(config, dict) else None
         if not isinstance(name, str):
-            raise Malformed(f"`config_name` is `{_plain(name)}`, expected a text", at, "put the name in quotes")
+            raise Malformed(f"`config_name` is `{_plain(name)}`, expected a string", at, "put the name in quotes")
         if not name or _IN_NAMES.search(name):
             raise Malformed(f"`config_name` is `{name}`, expected one without any of < > : / \\ | ? *", at, "rename it")
         if name in names:

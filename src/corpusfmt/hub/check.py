@@ -151,7 +151,9 @@ def _judge_limits(entries: Mapping[str, Entry], judge: Judge) -> None:
             message = f"{count:,} entries, expected at most {_MOST_ENTRIES:,}"
             judge.report(LIMIT_EXCEEDED, Problem(message, Location(folder or "."), "divide the folder"))
         if posixpath.basename(folder) == ".cache":
-            judge.report(NAME_REFUSED, Problem("`hf upload` refuses such a folder", Location(folder), "rename it"))
+            judge.report(
+                NAME_REFUSED, Problem("`hf upload` refuses a folder of this name", Location(folder), "rename it")
+            )
     if len(files) > _ADVISED_FILES:
         message = f"{len(files):,} files, expected at most {_ADVISED_FILES:,}"
         judge.report(LIMIT_EXCEEDED, Problem(message, Location("."), "merge files", minor=True))
@@ -181,7 +183,11 @@ def _guessed(paths: Sequence[str], judge: Judge) -> Sequence[Table]:
     splits = {split: own for split, found in splits_of(paths).items() if (own := readable(found))}
     builders = kinds(splits)
     if len(builders) != 1 or "" in builders:
-        reason = f"splits of different kinds: {', '.join(sorted(builders))}" if len(builders) > 1 else "no data files"
+        reason = (
+            f"the splits have files of different kinds: {', '.join(sorted(builders))}"
+            if len(builders) > 1
+            else "no data files"
+        )
         judge.report(NOTHING_LOADED, Problem(reason, Location("."), _IN_CARD))
         return []
     (builder,) = builders
@@ -199,15 +205,15 @@ def _judge_files(tables: Sequence[Table], documents: Sequence[str], filled: Sequ
             sides.update(set(read) - wanted)
         for path, times in ((path, sum(1 for _ in same)) for path, same in groupby(read)):
             if times > 1:
-                problem = Problem(f"the file is read {times} times{_in(table)}", Location(path), _ONCE)
+                problem = Problem(f"`datasets` reads the file {times} times{_in(table)}", Location(path), _ONCE)
                 judge.report(LOADED_TWICE, problem)
     if wanted and wanted.isdisjoint(loaded):
         sides.update(loaded)
     for path in sorted(sides):
-        problem = Problem("the file is read as rows, and is not data", Location(path), _IN_CARD)
+        problem = Problem("`datasets` reads the file as rows, but it is not data", Location(path), _IN_CARD)
         judge.report(SIDE_FILE_LOADED, problem)
     for path in sorted((wanted - loaded).intersection(filled)):
-        judge.report(DATA_NOT_LOADED, Problem("the file is not read", Location(path), _IN_CARD))
+        judge.report(DATA_NOT_LOADED, Problem("`datasets` does not read the file", Location(path), _IN_CARD))
 
 
 def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
@@ -218,7 +224,7 @@ def _judge_capitals(paths: Sequence[str], judge: Judge) -> None:
         if not readable([path]) and {*readable([path.lower()], "json"), *readable([path.lower()], "parquet")}
     )
     for path in sorted(found, key=lambda path: path.split("/")):
-        problem = Problem("the file is not read: its extension has capitals", Location(path), "rename it")
+        problem = Problem("`datasets` does not read the file: its extension has capitals", Location(path), "rename it")
         judge.report(DATA_NOT_LOADED, problem)
 
 

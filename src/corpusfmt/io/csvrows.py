@@ -132,7 +132,7 @@ def rows_of_csv(
         raise broken
 
 
-_SHORT = "fewer fields than the header, which are null"
+_SHORT = "the row has fewer fields than the header; the rest are null"
 
 
 def _unique(names: list[str], faults: dict[str, CsvFault]) -> list[str]:

@@ -429,7 +429,7 @@ def _report_wrong(
         if message:
             wrong[path] = message
     if len(wrong) == len(claimed) > 1:
-        wrong = {name: f"about another release: of {plural(len(claimed), 'digest')} none is that of a file in this one"}
+        wrong = {name: f"about another release: none of its {plural(len(claimed), 'digest')} is of a file in this one"}
     for message in wrong.values():
         judge.report(kind, Problem(message, at, hint))
     return [path for path in wrong if path not in (TREE, claimed.get(path))] if wrong else None

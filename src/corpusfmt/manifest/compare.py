@@ -110,7 +110,7 @@ def compare(
         facts = digests.get(path)
         if facts is not None and facts.size and waiting.get(facts.sha256):
             renamed[path] = old = waiting[facts.sha256].pop()
-            message = f"the content of `{old}`, which is missing"
+            message = f"the file has the content of `{old}`, which is missing"
             judge.report(FILE_RENAMED, Problem(message, Location(path), f"rename the file to `{old}`"))
     found_again = set(renamed.values())
     missing = [path for path in gone if path not in found_again]
@@ -139,12 +139,12 @@ def compare(
             continue
         size, kind = files[path].size if facts is None else facts.size, FILE_CHANGED
         if copied := copies.get(path):
-            message = f"the content of `{copied}`"
+            message = f"the file has the content of `{copied}`"
         elif size != expected.size:
             kind = FILE_TRUNCATED if size < expected.size else FILE_CHANGED
             message = f"{plural(size, 'byte')}, expected {expected.size:,}"
         else:
-            message = f"SHA-256 is `{digests[path].sha256}`, expected `{expected.sha256}`"
+            message = f"the SHA-256 is `{digests[path].sha256}`, expected `{expected.sha256}`"
         judge.report(kind, Problem(message, Location(path), _AGAIN))
     return Difference(changed, missing, added, renamed)
 
@@ -164,7 +164,7 @@ def _report_missing(missing: Sequence[str], manifest: Manifest, found: Listing, 
     seen: set[str] = set()
     for path, folder in outermost.items():
         if not folder or files[folder] == 1:
-            judge.report(FILE_MISSING, Problem("in the manifest, not in the release", Location(path), _AGAIN))
+            judge.report(FILE_MISSING, Problem("the file is in the manifest, but not in the release", Location(path), _AGAIN))
         elif folder not in seen:
             seen.add(folder)
             what = f"{plural(files[folder], 'file')} and {plural(documents[folder], 'document')}"
@@ -186,4 +186,4 @@ def report_repeated(manifest: Manifest, judge: Judge) -> None:
         repeated += ((path, before) for _, _, path in others)
     for path, before in sorted(repeated):
         hint = "remove one of the two, then seal the release again"
-        judge.report(CONTENT_REPEATED, Problem(f"the same content as `{before}`", Location(path), hint))
+        judge.report(CONTENT_REPEATED, Problem(f"the file has the same content as `{before}`", Location(path), hint))

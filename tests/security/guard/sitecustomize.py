@@ -1,7 +1,7 @@
-"""Loaded by every Python process of an attacked command: writes down what no data set may make it do.
+"""Loaded by every Python process of an attacked command: writes down what no dataset may make it do.
 
 Forked workers inherit the hook, spawned ones load it again. It imports only what Python has loaded by now: anything else
-could come from the data set.
+could come from the dataset.
 """
 
 import os

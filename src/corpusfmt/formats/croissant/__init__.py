@@ -1,1 +1,1 @@
-"""Internal: Croissant: descriptions of data sets for machine learning, versions 1.0 and 1.1."""
+"""Internal: Croissant: descriptions of datasets for machine learning, versions 1.0 and 1.1."""

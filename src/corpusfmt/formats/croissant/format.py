@@ -68,7 +68,7 @@ def _schema(version: str) -> Mapping[str, Any]:
 
 FORMAT = Format(
     name="croissant",
-    summary="Croissant: JSON-LD descriptions of data sets for machine learning",
+    summary="Croissant: JSON-LD descriptions of datasets for machine learning",
     versions=VERSIONS,
     rules=RULES,
     detect=detect,

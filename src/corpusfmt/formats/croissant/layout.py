@@ -19,7 +19,7 @@ RDF_SYNTAXES = {".ttl": "turtle", ".nt": "turtle", ".rdf": "xml", ".xml": "xml"}
 _CLAIM = re.compile(
     rb'mlcommons\.org/(croissant|schema)\b|"@type"\s*:\s*(\[[^\]]{0,200})?"([a-z]+:|https?://schema\.org/)?Dataset"',
 )
-# In RDF, a data set has any prefix.
+# In RDF, a dataset has any prefix.
 _CLAIM_IN_RDF = re.compile(rb"mlcommons\.org/(croissant|schema)\b|\bDataset\b")
 _MAX_SNIFFED = 8 * 1024 * 1024
 _MOST_LISTED = 10_000

@@ -246,7 +246,7 @@ DUPLICATE_DOCUMENT_ID = RULES.finding(
 
 def _repetition(at: Location, key: Key, first: Location) -> tuple[FindingType, Problem]:
     hint = "drop one of the two, here and in every attribute set, or give it a unique id"
-    return DUPLICATE_DOCUMENT_ID, Problem(f"source `{key[0]}`, id `{at.record}`: also at {first}", at, hint)
+    return DUPLICATE_DOCUMENT_ID, Problem(f"the id `{at.record}` of source `{key[0]}` also occurs at {first}", at, hint)
 
 
 def _keys_at(options: CheckOptions, shard: Shard, rows: Iterable[int]) -> Iterator[tuple[int, Key]]:

@@ -85,7 +85,7 @@ def unusual_extension(file: DataFile) -> Iterator[Problem]:
     """
     hint = f"use one of {', '.join(_DATA_SUFFIXES)}"
     if file.kind is NameKind.UNUSUAL:
-        yield Problem(f"extension of `{file.name}` is read as something else by parts of the toolkit", file.at, hint)
+        yield Problem(f"parts of the toolkit take `{file.name}` for something else", file.at, hint)
     elif file.kind is NameKind.FOREIGN:
         yield Problem(f"`{file.name}` has no extension of a data file and was not read", file.at, hint)
 
@@ -284,7 +284,10 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
     for _, _, neither in tree.neither:
         # A plain .json file is as likely a configuration or a description.
         if kind_of_name(neither.name) is NameKind.DATA and not neither.name.endswith(".json"):
-            message, hint = "outside `documents` and `attributes`: not read", "move the file, or validate it alone"
+            message, hint = (
+                "the file is outside `documents` and `attributes`, and was not read",
+                "move the file, or validate it alone",
+            )
             judge.report(FILE_OUTSIDE_LAYOUT, Problem(message, Location(neither.path), hint))
     shards = _paired(tree, wanted, judge)
     for path in tree.empty_sets:
@@ -376,7 +379,7 @@ def _sorted_out(entries: Iterable[tuple[str, Entry]], judge_of_all: Judge, wante
         judge.check(Name(at, name, tuple(parents)))
         kind = kind_of_name(name)
         if kind is NameKind.LEFTOVER:
-            message, hint = "left behind by an unfinished run", "finish the run, or delete the file"
+            message, hint = "the file was left behind by an unfinished run", "finish the run, or delete the file"
             judge.report(LEFTOVER_FILE, Problem(message, at, hint))
         elif report_barred(entry, whose) or kind is NameKind.HIDDEN:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from calendar import isleap
 from collections.abc import Iterator
@@ -37,6 +38,11 @@ def clipped(value: object) -> str:
     """Return a value for a message: on one line, shortened in the middle."""
     text = shortened(value if isinstance(value, str) else repr(value), 80, 40, 40, " … ")
     return text.encode("unicode_escape").decode() if not text.isprintable() else text
+
+
+def as_json(value: object) -> str:
+    """Return a value as the JSON that it was, clipped."""
+    return clipped(json.dumps(value, ensure_ascii=False))
 
 
 object_rules(RULES, "DOL201", "DOL202", DOCUMENT_SPEC)
@@ -93,7 +99,7 @@ def id_type(row: DocumentRow) -> Iterator[Problem]:
     """
     value = row.fields["id"]
     if not isinstance(value, str):
-        yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+        yield Problem(f"`id` is `{as_json(value)}`, expected a string", row.at, "write it as a string")
 
 
 @RULES.rule("DOL303", "empty-id", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
@@ -155,7 +161,7 @@ def source_type(row: DocumentRow) -> Iterator[Problem]:
     """
     value = row.fields["source"]
     if not isinstance(value, str):
-        yield Problem(f"`source` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+        yield Problem(f"`source` is `{as_json(value)}`, expected a string", row.at, "write it as a string")
 
 
 @RULES.rule("DOL308", "timestamp-type", on=DocumentRow, accepted_by="glance", spec=DOCUMENT_SPEC)
@@ -169,7 +175,7 @@ def timestamp_type(row: DocumentRow) -> Iterator[Problem]:
     for name in ("added", "created"):
         value = row.fields.get(name, "")
         if not isinstance(value, str):
-            message = f"`{name}` is {json_type(value)}: `{clipped(value)}`"
+            message = f"`{name}` is `{as_json(value)}`, expected a string"
             yield Problem(message, _below(row.at, name), f"write a string, or remove `{name}`")
 
 
@@ -219,7 +225,7 @@ def version_type(row: DocumentRow) -> Iterator[Problem]:
     """
     value = row.fields.get("version")
     if value is not None and not isinstance(value, str):
-        yield Problem(f"`version` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+        yield Problem(f"`version` is `{as_json(value)}`, expected a string", row.at, "write it as a string")
 
 
 @RULES.rule(
@@ -281,7 +287,7 @@ def attribute_id_type(row: AttributesRow) -> Iterator[Problem]:
     """
     value = row.fields["id"]
     if not isinstance(value, str):
-        yield Problem(f"`id` is {json_type(value)}: `{clipped(value)}`", row.at, "write it as a string")
+        yield Problem(f"`id` is `{as_json(value)}`, expected a string", row.at, "write it as a string")
 
 
 @RULES.rule("DOL405", "missing-attributes", on=AttributesRow, accepted_by="glance", spec=ATTRIBUTES_SPEC)

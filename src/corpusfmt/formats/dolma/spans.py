@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, clipped
+from corpusfmt.formats.dolma.rows import ATTRIBUTES_SPEC, as_json, clipped
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.text import json_type, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
@@ -61,9 +61,11 @@ def span_arity(spans: Spans) -> Iterator[Problem]:
         return
     for index, item in enumerate(spans.items):
         if not isinstance(item, list):
-            yield Problem(f"span is {json_type(item)}, not a list", spans.place(index), "write `[start, end, score]`")
+            yield Problem(
+                f"the span is {json_type(item)}, expected a list", spans.place(index), "write `[start, end, score]`"
+            )
         elif len(item) != 3:
-            message = f"span has {len(item)} elements, not 3: `{clipped(item)}`"
+            message = f"the span `{as_json(item)}` has {len(item)} elements, expected 3"
             yield Problem(message, spans.place(index), "write `[start, end, score]`")
 
 
@@ -77,7 +79,7 @@ def span_type(spans: Spans) -> Iterator[Problem]:
     """
     for index, item in enumerate(spans.items):
         if isinstance(item, list) and len(item) == 3 and not (_is_integer(item[0]) and _is_integer(item[1])):
-            message = f"start and end are not integers: `{clipped(item)}`"
+            message = f"the start or end of the span `{as_json(item)}` is not an integer"
             yield Problem(message, spans.place(index), "write integers, in code points")
 
 
@@ -91,7 +93,7 @@ def span_score(spans: Spans) -> Iterator[Problem]:
     """
     for index, item in enumerate(spans.items):
         if isinstance(item, list) and len(item) == 3 and not _is_finite(item[2]):
-            message = f"score is not a finite number: `{clipped(item[2])}`"
+            message = f"the score is `{as_json(item[2])}`, expected a finite number"
             yield Problem(message, spans.place(index, 2), "write a number, or remove the span")
 
 
@@ -128,17 +130,17 @@ def span_range(spans: Spans) -> Iterator[Problem]:
     length = len(spans.text)
     for index, (start, end) in spans.whole():
         if start <= end and (start < 0 or end > length) and _quirk(spans, index) is None:
-            message = f"the span [{start}, {end}] is on a text of {length} code points"
+            message = f"the span [{start}, {end}] reaches beyond the text of {length} code points"
             yield Problem(message, spans.place(index), _range_hint(spans.text, end))
 
 
 def _range_hint(text: str, end: int) -> str:
     if end <= len(text.lower()):
-        return "count code points of the unchanged text: the end counts it in lower case, where `İ` is two code points"
+        return "count code points of the text as it is, not in lower case, where `İ` becomes two code points"
     units = {"UTF-8 bytes": len(text.encode()), "UTF-16 units": len(text.encode("utf-16-le")) // 2}
     for unit, size in units.items():
         if end == size:
-            return f"count code points: the end counts {unit}"
+            return f"count code points, not {unit}"
     return "count code points of the text on the same row"
 
 

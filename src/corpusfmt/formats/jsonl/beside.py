@@ -96,7 +96,7 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
                 wrong = number is None or (number != count if is_aligned else is_sure and number >= documents)
                 if wrong and problem is None:
                     expected = f"{_name_of(shard)}/{count if is_aligned else 'NUMBER'}"
-                    problem = Problem(f"the row is of `{identity}`, expected `{expected}`", at, HINT_OF_SIDECARS)
+                    problem = Problem(f"the row belongs to `{identity}`, expected `{expected}`", at, HINT_OF_SIDECARS)
                 count += 1
         if problem is None and is_aligned and is_sure and count != documents:
             problem = Problem(f"{plural(count, 'row')}, expected {documents:,}", Location(entry.path), HINT_OF_SIDECARS)
@@ -159,6 +159,6 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
 
 
 def _differs(entry: Entry, row: _Row | None, expected: str) -> BadInput:
-    at, said = (Location(entry.path), "a row is missing") if row is None else (row[0], f"the row is of `{row[1]}`")
+    at, said = (Location(entry.path), "a row is missing") if row is None else (row[0], f"the row belongs to `{row[1]}`")
     problem = Problem(f"{said}, expected {expected}", at, HINT_OF_SIDECARS)
     return BadInput(finding_of(Fault(SIDECAR_DIFFERS, problem), RULES, VERSION))

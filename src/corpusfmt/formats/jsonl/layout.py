@@ -65,7 +65,7 @@ def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
     if record.id is not None and not is_id(value_at(record.fields, record.id)):
         value = value_at(record.fields, record.id)
         is_there = value is not None or name in record.fields
-        found = json_type(value) if is_there else "absent"
+        found = json_type(value) if is_there else "missing"
         shown = "empty" if found == "a string" else f"{found}, expected a string or a whole number"
         minor = record.columns.may_lack_ids
         yield Problem(f"`{name}` is {shown}", record.at, "give the row a unique id", minor=minor)
@@ -191,11 +191,11 @@ def _with_sidecars(
         yield replace(shard, files={**shard.files, **beside})
         for role, sidecar in roles.items() if rest and columns.knows(shard.name) else ():
             if role not in beside:
-                message = f"no `{sidecar.path.replace('*', rest or '')}`, as other files have"
+                message = f"`{sidecar.path.replace('*', rest or '')}` is missing; other files have one"
                 judge.report(SIDECAR_DIFFERS, Problem(message, Location(shard.name), HINT_OF_SIDECARS, minor=True))
     for rest, beside in sidecars.items():
         for each in beside.values() if rest not in known else ():
-            message = f"its documents `{columns.files.documents.replace('*', rest)}` are not there"
+            message = f"`{columns.files.documents.replace('*', rest)}` with its documents is missing"
             judge.report(SIDECAR_DIFFERS, Problem(message, Location(each.path), HINT_OF_SIDECARS))
 
 
@@ -208,8 +208,8 @@ def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions
     expected = plan.facts or next((found for _, found, _ in facts), None)
     for path, found, _ in facts:
         if found != expected:
-            there = f"`{found}`" if found else "no known profile"
-            message = f"the rows are of {there}, the others of {f'`{expected}`' if expected else 'no known profile'}"
+            there = f"the profile `{found}`" if found else "no known profile"
+            message = f"the rows have {there}, other files have {f'`{expected}`' if expected else 'no known profile'}"
             hint = "convert each corpus separately, or name the profile with --columns"
             judge.report(COLUMNS_DIFFER, Problem(message, Location(path), hint))
     RECORDS.judge_ids(plan, facts, judge, options)

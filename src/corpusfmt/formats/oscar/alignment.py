@@ -305,7 +305,7 @@ class Alignment(Struct):
         rows, documents = self.rows, self.documents
         shift = step.shift - self.shift
         if step.lost:
-            message = f"text and metadata do not match from {self._lines_of(0)} of the text on"
+            message = f"text and metadata differ from {self._lines_of(0)} of the text on"
             return Fault(TEXT_METADATA_COUNT, Problem(message, self._at(), _REWRITE))
         if not step.documents and not step.rows:
             if documents.gaps[0] > 1 and shift == documents.gaps[0] - 1:

@@ -180,8 +180,8 @@ class ChecksumList:
 
 
 _NOTATIONS = {
-    b" ": "digest, one space, name",
-    b"\t": "digest, tab, name",
+    b" ": "the line is digest, one space, name",
+    b"\t": "the line is digest, tab, name",
 }
 # Lists name at most a few thousand files; further ones are checked but not remembered.
 _MOST_ORPHANS = 100_000

@@ -97,7 +97,7 @@ def missing_part(parts: Parts) -> Iterator[Problem]:
     missing = sorted(set(range(1, max(parts.numbers) + 1)) - parts.numbers)
     if missing:
         shown = ", ".join(map(str, missing[:5])) + (", …" if len(missing) > 5 else "")
-        message = f"part {shown} of `{parts.code}` is missing"
+        message = f"{'part' if len(missing) == 1 else 'parts'} {shown} of `{parts.code}` {'is' if len(missing) == 1 else 'are'} missing"
         yield Problem(message, parts.at, "download the missing parts", count=len(missing))
 
 

@@ -51,7 +51,7 @@ def content_missing(record: Record) -> Iterator[Problem]:
     Fix: write the text as one string, its lines separated by LF.
     """
     if not isinstance(record.fields.get("content"), str):
-        found = json_type(record.fields["content"]) if "content" in record.fields else "absent"
+        found = json_type(record.fields["content"]) if "content" in record.fields else "missing"
         yield Problem(f"`content` is {found}, expected a string", record.at, "write the text as one string")
 
 
@@ -65,7 +65,7 @@ def headers_not_strings(record: Record) -> Iterator[Problem]:
     """
     headers = record.fields.get("warc_headers")
     if not isinstance(headers, dict):
-        found = json_type(headers) if "warc_headers" in record.fields else "absent"
+        found = json_type(headers) if "warc_headers" in record.fields else "missing"
         yield Problem(f"`warc_headers` is {found}, expected an object", record.at, "write an object of strings")
         return
     for name, value in headers.items():
@@ -84,7 +84,7 @@ def metadata_missing(record: Record) -> Iterator[Problem]:
     Fix: write an object with `identification` and `sentence_identifications`.
     """
     if not isinstance(record.fields.get("metadata"), dict):
-        found = json_type(record.fields["metadata"]) if "metadata" in record.fields else "absent"
+        found = json_type(record.fields["metadata"]) if "metadata" in record.fields else "missing"
         yield Problem(f"`metadata` is {found}, expected an object", record.at, "write an object")
 
 
@@ -173,7 +173,9 @@ def language_mismatch(record: Record) -> Iterator[Problem]:
     if label != record.language:
         at = _below(record, "identification/label")
         yield Problem(
-            f"identified as `{label}` in a file of `{record.language}`", at, "move the record to its language"
+            f"the record is identified as `{label}`, its file is of `{record.language}`",
+            at,
+            "move the record to its language",
         )
 
 
@@ -207,7 +209,7 @@ def record_id(record: Record) -> Iterator[Problem]:
     """
     value = _header(record, "warc-record-id")
     if value is not None and not RECORD_ID.fullmatch(value):
-        message = f"warc-record-id is `{value}`, expected `<urn:uuid:…>`"
+        message = f"`warc-record-id` is `{value}`, expected `<urn:uuid:…>`"
         yield Problem(message, _in_headers(record, "warc-record-id"), "keep the id of the WARC record")
 
 
@@ -221,7 +223,7 @@ def record_date(record: Record) -> Iterator[Problem]:
     """
     value = _header(record, "warc-date")
     if value is not None and not is_time(value):
-        message = f"warc-date is `{value}`, expected an RFC 3339 time in UTC"
+        message = f"`warc-date` is `{value}`, expected an RFC 3339 time in UTC"
         yield Problem(message, _in_headers(record, "warc-date"), "write `YYYY-MM-DDThh:mm:ssZ`")
 
 
@@ -236,7 +238,7 @@ def record_type(record: Record) -> Iterator[Problem]:
     for name, expected in (("warc-type", CONVERSION), ("content-type", PLAIN)):
         value = _header(record, name)
         if value not in {None, expected}:
-            message = f"{name} is `{value}`, expected `{expected}`"
+            message = f"`{name}` is `{value}`, expected `{expected}`"
             yield Problem(message, _in_headers(record, name), "use only the text of conversion records")
 
 
@@ -263,7 +265,7 @@ def prob_range(record: Record) -> Iterator[Problem]:
             found[f"sentence_identifications/{number}"] = each["prob"]
     odd = [name for name, prob in found.items() if not 0 <= prob <= (1 if isinstance(prob, int) else MOST_PROB)]
     if odd:
-        message = f"prob is `{found[odd[0]]}`, expected 0 to 1"
+        message = f"`prob` is `{found[odd[0]]}`, expected 0 to 1"
         hint = "write the probability that the classifier returned"
         yield Problem(message, _below(record, f"{odd[0]}/prob"), hint, count=len(odd))
 

@@ -87,7 +87,9 @@ def column_missing(columns: TableColumns) -> Iterator[Problem]:
     )
     for option, name in wanted:
         if name is not None and name not in columns.names:
-            yield Problem(f"no column `{name}`; there are {there}", columns.at, f"name the column with {option}")
+            yield Problem(
+                f"column `{name}` is missing; the columns are {there}", columns.at, f"name the column with {option}"
+            )
 
 
 @RULES.rule("PQT202", "column-type", on=TableColumns)

@@ -156,7 +156,7 @@ def _none(_data: bytes) -> None:
 def repetition(at: Location, key: Key, first: Location) -> tuple[FindingType, Problem]:
     """Return what is reported of a document whose id an earlier one has."""
     hint = "drop one of the two, or give it a unique id"
-    return REPEATED_ID, Problem(f"id `{key[1]}`: also at {first}", at, hint)
+    return REPEATED_ID, Problem(f"the id `{key[1]}` also occurs at {first}", at, hint)
 
 
 def rejections(judge: Judge, raw: bytes) -> Iterator[Rejected]:

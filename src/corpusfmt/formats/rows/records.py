@@ -89,7 +89,7 @@ def field_rule(rules: RuleSet, code: str) -> None:
         for name in record.required:
             path = path_to(name)
             if not isinstance(value := value_at(record.fields, path), str):
-                found = json_type(value) if has_at(record.fields, path) else "absent"
+                found = json_type(value) if has_at(record.fields, path) else "missing"
                 yield Problem(f"`{name}` is {found}, expected a string", record.at, f"write `{name}` as a string")
 
 

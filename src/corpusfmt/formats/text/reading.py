@@ -55,7 +55,9 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
             judge.report(*fault)
             continue
         if count == 1 and piece.data.startswith(_BOM):
-            judge.report(BYTE_ORDER_MARK, Problem("begins with a byte order mark", at, "remove three bytes"))
+            judge.report(
+                BYTE_ORDER_MARK, Problem("the file begins with a byte order mark", at, "remove its first three bytes")
+            )
         if double_encoding_at(piece.data, 0, False) >= 0:
             report_text(piece.data.decode(), at, judge)
     judge.coverage.documents += count

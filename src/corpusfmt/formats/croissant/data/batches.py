@@ -95,7 +95,7 @@ class Batch(Struct):
 
 def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> list[NoColumn]:
     """Return a fault for each take that a file lacks, with the column that was probably meant."""
-    columns = f"the columns are {', '.join(header[:NAMES_SHOWN])}"
+    columns = f"write one of the columns: {', '.join(header[:NAMES_SHOWN])}"
     alike = dict.fromkeys(take.name.lower().strip() for take in takes)
     for each in header:
         if (name := each.lower().strip()) in alike:

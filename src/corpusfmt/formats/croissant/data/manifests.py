@@ -81,7 +81,7 @@ def _texts(column: Sequence[Any], batch: Batch) -> Iterator[Listed]:
 def _fault_of(source: DataSource, trouble: Fault | NoColumn) -> Fault:
     if not isinstance(trouble, NoColumn):
         return trouble
-    message = f"{source.title}: nothing at `{trouble.take.name}` in `{trouble.at.path}`"
+    message = f"{source.title}: `{trouble.take.name}` selects nothing in `{trouble.at.path}`"
     return Fault(DATA_COLUMN_MISSING, Problem(message, source.at, trouble.hint))
 
 

@@ -63,7 +63,7 @@ def signature_fault(view: Resource, path: str, head: bytes, at: Location) -> Fau
     found = format_of(head)
     if found in claimed:
         return None
-    what = f"is {found}" if found else "is empty" if not head else "has another signature"
+    what = f"is `{found}`" if found else "is empty" if not head else "has another signature"
     message = f"{view.title}: `{path}` {what}, `encodingFormat` is {one_of(view.formats)}"
     same_kind = found.partition("/")[0] in {name.partition("/")[0] for name in claimed}
     return Fault(

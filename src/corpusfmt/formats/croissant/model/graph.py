@@ -1,4 +1,4 @@
-"""Internal: A description in the terms of the specification: data sets, files, record sets, fields and references."""
+"""Internal: A description in the terms of the specification: datasets, files, record sets, fields and references."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class View:
 
     @property
     def root(self) -> View:
-        """The data set, file or record set that contains this node."""
+        """The dataset, file or record set that contains this node."""
         above: View = self
         while above.parent is not None and not isinstance(above.parent, Dataset):
             above = above.parent
@@ -173,7 +173,7 @@ def _as_meant(values: dict[str, list[Value]]) -> dict[str, list[Value]]:
 
 
 class Dataset(View):
-    """The data set."""
+    """The dataset."""
 
     shape = DATASET
 
@@ -539,7 +539,7 @@ def rings(views: Iterable[_Linked], following: Callable[[_Linked], Iterable[_Lin
 
 
 class Description:
-    """One document: its nodes by id, and views of the contents of its data sets."""
+    """One document: its nodes by id, and views of the contents of its datasets."""
 
     def __init__(self, tree: Any, expansion: Expansion, places: Places) -> None:
         self.tree = tree

@@ -44,7 +44,7 @@ def meant_extension(name: str) -> str:
 
 
 def version_of(values: list[Value], namespaces: Collection[str] = (), declared: Collection[str] = ()) -> str:
-    """Return the newest known version that a data set claims, else the version of its vocabulary.
+    """Return the newest known version that a dataset claims, else the version of its vocabulary.
 
     `namespaces` are those that it uses, `declared` those of its contexts: files alone have no term of 0.8's namespace.
     """

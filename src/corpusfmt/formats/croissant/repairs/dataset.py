@@ -1,4 +1,4 @@
-"""Internal: Repairs of CRO2xx and CRO8xx: the data set and its values, and the classes of nodes."""
+"""Internal: Repairs of CRO2xx and CRO8xx: the dataset and its values, and the classes of nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Internal: CRO2xx: the data set as a whole, and the types and cardinalities of values."""
+"""Internal: CRO2xx: the dataset as a whole, and the types and cardinalities of values."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def dataset_type(description: Description) -> Iterator[Problem]:
 
 @RULES.rule("CRO202", "dataset-type-cardinality", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has several types: valid JSON-LD, but the specification's table allows one.
+    """The dataset has several types: valid JSON-LD, but the specification's table allows one.
 
     Why: Croissant readers compare the type with a single string.
     Example: `"@type": ["sc:Dataset", "sc:CreativeWork"]`.
@@ -58,7 +58,7 @@ def dataset_type_cardinality(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO203", "conformsto-missing", on=Dataset, spec=_REQUIRED)
 def conformsto_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set does not declare the version of Croissant it conforms to.
+    """The dataset does not declare the version of Croissant it conforms to.
 
     Why: "Croissant datasets must declare that they conform to this specification"; guessing a version would hide errors.
     Example: no `conformsTo`, or a context that maps it to schema.org instead of Dublin Core.
@@ -159,7 +159,7 @@ def _missing(dataset: Dataset, code: str) -> Iterator[Problem]:
 
 @RULES.rule("CRO205", "name-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def name_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no name, or an empty one.
+    """The dataset has no name, or an empty one.
 
     Why: catalogues show and cite the name.
     Example: `"name": ""`.
@@ -170,9 +170,9 @@ def name_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO206", "description-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def description_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no description, or an empty one.
+    """The dataset has no description, or an empty one.
 
-    Why: people find and choose a data set by its description.
+    Why: people find and choose a dataset by its description.
     Example: a description with only names and files.
     Fix: add `description`.
     """
@@ -181,9 +181,9 @@ def description_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO207", "url-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def url_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no URL.
+    """The dataset has no URL.
 
-    Why: the URL leads to the data set's page and is the base of its identifiers.
+    Why: the URL leads to the dataset's page and is the base of its identifiers.
     Example: a local description that was never published.
     Fix: add `url`, usually the address of its web page.
     """
@@ -192,7 +192,7 @@ def url_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO208", "license-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def license_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no licence.
+    """The dataset has no licence.
 
     Why: without a licence, nobody knows whether they may use the data.
     Example: a description converted from a repository without a licence file.
@@ -203,7 +203,7 @@ def license_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO209", "creator-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def creator_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no creator.
+    """The dataset has no creator.
 
     Why: users need to know whom to credit and ask.
     Example: most published descriptions.
@@ -214,7 +214,7 @@ def creator_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO210", "datePublished-missing", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no date of publication.
+    """The dataset has no date of publication.
 
     Why: the date and the version identify a state of the data.
     Example: most published descriptions.
@@ -225,7 +225,7 @@ def date_published_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO211", "distribution-missing", on=Dataset, spec=_PROPERTIES, severity=WARNING)
 def distribution_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no distribution.
+    """The dataset has no distribution.
 
     Why: Croissant "requires its presence": it lists the files.
     Example: a description whose records are all inline.
@@ -251,7 +251,7 @@ def recommended_missing(dataset: Dataset) -> Iterator[Problem]:
 
 @RULES.rule("CRO220", "recordset-missing", on=Dataset, spec="croissant-1.0#recordset", severity=Severity.INFO)
 def recordset_missing(dataset: Dataset) -> Iterator[Problem]:
-    """The data set has no record set.
+    """The dataset has no record set.
 
     Why: readers and loaders of Croissant find files, but no records.
     Example: a description with only `distribution`.
@@ -324,7 +324,7 @@ def misformed(view: View, form: str, expected: str, hint: str) -> Iterator[Probl
 
 @RULES.rule("CRO216", "url-invalid", on=Dataset, spec=_REQUIRED, severity=WARNING)
 def url_invalid(dataset: Dataset) -> Iterator[Problem]:
-    """A URL of the data set is not an absolute URL, or a file's contentUrl is empty or contains white space or controls.
+    """A URL of the dataset is not an absolute URL, or a file's contentUrl is empty or contains white space or controls.
 
     Why: tools cannot open it.
     Example: `"url": "my dataset"`, `"contentUrl": ""`.

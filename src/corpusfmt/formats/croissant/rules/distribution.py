@@ -162,7 +162,7 @@ def contenturl_page(file: FileObject) -> Iterator[Problem]:
 
 @RULES.rule("CRO307", "sha256-missing", on=FileObject, spec="croissant-1.0#checksums", grades={"1.1/minor": WARNING})
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
-    """A FileObject outside a container has no checksum, and the data set is not live. A warning for a manifest.
+    """A FileObject outside a container has no checksum, and the dataset is not live. A warning for a manifest.
 
     Why: a damaged download or a replaced file goes unnoticed, and mlcroissant refuses to load the file. The specification
     says "may provide", so this is a warning in profile strict.

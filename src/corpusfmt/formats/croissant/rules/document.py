@@ -79,7 +79,7 @@ NOT_UTF8 = RULES.finding(
 NOT_A_JSONLD_OBJECT = RULES.finding(
     "CRO103",
     "not-a-jsonld-object",
-    """The document is not a JSON-LD description: not an object, a list without a data set, or malformed JSON-LD.
+    """The document is not a JSON-LD description: not an object, a list without a dataset, or malformed JSON-LD.
 
     Why: a description is one node of type Dataset, and tools that look for it find nothing.
     Example: `"a string"`, `[]`, a value object with two types.
@@ -131,7 +131,7 @@ RDF_SYNTAX = RULES.finding(
 HTML_NO_JSONLD = RULES.finding(
     "CRO106",
     "html-no-jsonld",
-    """A web page contains no JSON-LD script with a data set.
+    """A web page contains no JSON-LD script with a dataset.
 
     Why: search engines find a description only in `<script type="application/ld+json">`.
     Example: a landing page that only links to its `croissant.json`.
@@ -143,15 +143,15 @@ HTML_NO_JSONLD = RULES.finding(
 
 @RULES.rule("CRO107", "multiple-datasets", on=Description, severity=WARNING)
 def multiple_datasets(description: Description) -> Iterator[Problem]:
-    """The document describes several data sets; each is checked.
+    """The document describes several datasets; each is checked.
 
     Why: tools use only one of them, and tools differ in which.
     Example: a `@graph` with two nodes of type Dataset.
-    Fix: write one document for each data set.
+    Fix: write one document for each dataset.
     """
     if len(description.datasets) > 1:
-        message = f"{len(description.datasets)} data sets in one document, expected one"
-        yield Problem(message, description.datasets[1].at, "write one document for each data set")
+        message = f"{len(description.datasets)} datasets in one document, expected one"
+        yield Problem(message, description.datasets[1].at, "write one document for each dataset")
 
 
 @RULES.rule("CRO111", "context-missing", on=Description, spec="croissant-1.0#required", grades=MILDER)
@@ -488,7 +488,7 @@ def duplicate_id(description: Description) -> Iterator[Problem]:
 def field_id_prefix(record_set: RecordSet) -> Iterator[Problem]:
     """A field's `@id` does not start with its record set's `@id` and a slash.
 
-    Why: identifiers are unique across the data set; the prefix distinguishes fields with the same name.
+    Why: identifiers are unique across the dataset; the prefix distinguishes fields with the same name.
     Example: field `hash` of record set `images`; the recommended form is `images/hash`.
     Fix: prefix the field's `@id` with the record set's `@id` and a slash.
     """

@@ -24,10 +24,10 @@ _PROVENANCE = "croissant-1.1#provenance-representation"
     grades={"minor": Severity.INFO, "1.0": None},
 )  # fmt: skip
 def extension_not_claimed(dataset: Dataset) -> Iterator[Problem]:
-    """The data set uses terms of RAI or GeoCroissant, but `conformsTo` does not name that specification. Info for RAI,
-    which few data sets claim; not reported in version 1.0, where `conformsTo` has one value.
+    """The dataset uses terms of RAI or GeoCroissant, but `conformsTo` does not name that specification. Info for RAI,
+    which few datasets claim; not reported in version 1.0, where `conformsTo` has one value.
 
-    Why: both specifications say that data sets "must declare" it; catalogues look for the claim.
+    Why: both specifications say that datasets "must declare" it; catalogues look for the claim.
     Example: `rai:dataBiases`, and `conformsTo` contains only the version of Croissant.
     Fix: make `conformsTo` a list, with `http://mlcommons.org/croissant/RAI/1.0` or `http://mlcommons.org/croissant/geo/1.0`.
     """
@@ -171,14 +171,14 @@ def solution_not_concrete(term: Term) -> Iterator[Problem]:
 
     Why: a solution provides what the problem leaves open.
     Example: a `cr:TaskSolution` whose output is a `cr:OutputSpec`.
-    Fix: write the concrete data set, code or evaluation.
+    Fix: write the concrete dataset, code or evaluation.
     """
     if term.shape.name != "cr:TaskSolution":
         return
     for name, node in _specs(term, *_SPECS):
         kinds = " and ".join(local_name(kind) for kind in node.types)
         message = f"`{term.key(name)}` of a TaskSolution is {article(kinds)}, expected something concrete"
-        yield Problem(message, term.place(name), "write the concrete data set, code or evaluation")
+        yield Problem(message, term.place(name), "write the concrete dataset, code or evaluation")
     if term.all("cr:implementation"):
         return
     tasks = [term.description.resolve(value) for value in term.all("cr:subTask")]

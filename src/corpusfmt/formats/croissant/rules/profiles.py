@@ -163,7 +163,7 @@ def identity_revealed(subject: ToReview) -> Iterator[Problem]:
         if not kinds and role and not pointer.endswith(("@type", "@id")) and "anonym" not in text.casefold():
             kinds = ["a name"]
         if kinds and text.strip() and not _OF_OTHERS.search(pointer):
-            message = f"`{name}` has {' and '.join(kinds)}: `{clip(text)}`"
+            message = f"`{name}` contains {' and '.join(kinds)}: `{clip(text)}`"
             yield Problem(message, description.places.of(pointer), "write `Anonymous`, or remove it for the review")
 
 
@@ -206,7 +206,7 @@ def mlcroissant_fails(subject: ToLoad) -> Iterator[Problem]:
     datasets = {node.id or node.pointer: node for node in description.expansion.every if "sc:Dataset" in node.types}
     if len(datasets) > 1:
         at = description.places.of(list(datasets.values())[1].pointer)
-        message = f"mlcroissant: {len(datasets)} datasets, of which all but one, at random, are not loaded"
+        message = f"mlcroissant: {len(datasets)} datasets, of which only one, at random, is loaded"
         yield Problem(message, at, "keep one, and name the others by `@id` alone")
         return
     told: set[str] = set()
@@ -297,7 +297,7 @@ def _of_field(field: Field) -> Iterator[_Fault]:
         above = above.parent
     is_value = not isinstance(above, Field)
     if is_value and _LOADED.isdisjoint(field.data_types) and not field.sub_fields and not of_field:
-        yield "no `dataType` that it knows", field.place("cr:dataType"), "add a type such as `sc:Text`"
+        yield "the `dataType` is unknown to it", field.place("cr:dataType"), "add a type such as `sc:Text`"
     shape = field.text("cr:arrayShape") or ""
     if "(" in shape:
         yield "`arrayShape` in parentheses", field.place("cr:arrayShape"), f"write `{shape.strip('(), ')}`"
@@ -319,4 +319,4 @@ def _of_transform(transform: Transform) -> Iterator[_Fault]:
         hint = f"write {one_of([local_name(name) for name in known])}"
         if written:
             hint = f"map `{transform.key(written[0])}` to `{written[0]}` in the context"
-        yield "no transformation that it knows", transform.at, hint
+        yield "the transformation is unknown to it", transform.at, hint

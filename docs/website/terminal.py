@@ -1,0 +1,43 @@
+"""What commands print, on the pages of the site: in the colours of a terminal, and wrapped."""
+
+from __future__ import annotations
+
+import re
+from html import escape
+
+# A block of code without a language, or of text.
+_BLOCK = re.compile(r"^( *)```(?:text|console)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# A finding up to its message: its place, code, severity, name and mark.
+_FINDING = re.compile(r"(\S[^\n]*?): ([A-Z]{3}\d{3}) (error|warning|info)\b([^:`]*):(.*)")
+_SHAPES = (
+    (re.compile(r"(\$)( .*)"), "prompt"),
+    (re.compile(r"(  help:)(.*)"), "help"),
+    (re.compile(r"(VALID|valid)\b(.*)"), "good"),
+    (re.compile(r"(INVALID|INCOMPLETE|invalid|incomplete|error)\b(:.*)"), "error"),
+    (re.compile(r"( *\d* \|)(.*)"), "margin"),
+    (re.compile(r"(\+.*)()"), "added"),
+    (re.compile(r"(-.*)()"), "removed"),
+)
+
+
+def coloured(page: str) -> str:
+    """Return a page with the sessions and findings on it as HTML."""
+    return _BLOCK.sub(_terminal, page)
+
+
+def _terminal(block: re.Match[str]) -> str:
+    lines = block[2].splitlines()
+    if not any(line.startswith("$ ") or _FINDING.fullmatch(line) for line in lines):
+        return block[0]
+    body = "\n".join(_line(line.removeprefix(block[1])) for line in lines)
+    return f'{block[1]}<div class="terminal highlight"><pre><code>{body}\n</code></pre></div>'
+
+
+def _line(line: str) -> str:
+    if found := _FINDING.fullmatch(line):
+        place, code, severity, name, message = map(escape, found.groups())
+        return f"<b>{place}</b>: <b class={severity}>{code}</b> {severity}{name}:{message}"
+    for shape, kind in _SHAPES:
+        if found := shape.fullmatch(line):
+            return f"<b class={kind}>{escape(found[1])}</b>{escape(found[2])}"
+    return escape(line)
