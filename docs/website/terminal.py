@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from html import escape
 
-# A block of code without a language, or of text.
-_BLOCK = re.compile(r"^( *)```(?:text|console)?\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+# A block of code: what it is indented by, its language, and what it contains.
+_BLOCK = re.compile(r"^( *)```([^\n]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 # A finding up to its message: its place, code, severity, name and mark.
 _FINDING = re.compile(r"(\S[^\n]*?): ([A-Z]{3}\d{3}) (error|warning|info)\b([^:`]*):(.*)")
 _SHAPES = (
@@ -26,11 +26,13 @@ def coloured(page: str) -> str:
 
 
 def _terminal(block: re.Match[str]) -> str:
-    lines = block[2].splitlines()
-    if not any(line.startswith("$ ") or _FINDING.fullmatch(line) for line in lines):
+    indent, language, text = block.groups()
+    lines = text.splitlines()
+    is_terminal = any(line.startswith("$ ") or _FINDING.fullmatch(line) for line in lines)
+    if indent or language not in ("", "text") or not is_terminal:
         return block[0]
-    body = "\n".join(_line(line.removeprefix(block[1])) for line in lines)
-    return f'{block[1]}<div class="terminal highlight"><pre><code>{body}\n</code></pre></div>'
+    body = "\n".join(map(_line, lines))
+    return f'\n<div class="terminal highlight"><pre><code>{body}\n</code></pre></div>\n'
 
 
 def _line(line: str) -> str:

@@ -218,5 +218,5 @@ def test_documents_that_were_never_in_oscar_do_not_change_their_ids(tmp_path: Pa
     for name in ("a", "b"):
         write_rows(tmp_path / f"dolma/documents/{name}.jsonl.gz", [document(1), document(7)])
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "oscar", to="oscar", part_bytes=1)
-    with pytest.raises(BadInput, match="CNV106 source `test`, id `d1`"):
+    with pytest.raises(BadInput, match="CNV106 the id `d1` of source `test`"):
         corpusfmt.convert(tmp_path / "oscar", tmp_path / "again", to="dolma")

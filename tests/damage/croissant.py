@@ -10,8 +10,13 @@ from typing import Any
 from damage.kinds import KINDS, Kind, Tree
 from support import FIXTURES
 
+import corpusfmt
+
 Json = dict[str, Any]
-_BASE = (FIXTURES / "croissant" / "1.0" / "valid" / "loaded" / "input.json").read_bytes()
+_FILE = FIXTURES / "croissant" / "1.0" / "valid" / "loaded" / "input.json"
+_BASE = _FILE.read_bytes()
+#: The same description in each version.
+_VERSIONS = (_BASE, corpusfmt.fix(_FILE, to="1.1", write=False).changes[0].after or b"")
 _ROOT = "sc:Dataset"
 _CONTENT = {"fileProperty": "content"}
 
@@ -25,7 +30,7 @@ def _nodes(value: Any) -> Iterator[Json]:
 
 def _kind(name: str, change: Callable[[random.Random, Json], object], *rules: str, undetectable: str = "") -> None:
     def make(rng: random.Random) -> Tree:
-        document = json.loads(_BASE)
+        document = json.loads(rng.choice(_VERSIONS))
         # Each mutant is of a description of its own.
         document["description"] = f"Ratings of films, number {rng.randrange(10**6)}."
         change(rng, document)
@@ -36,7 +41,7 @@ def _kind(name: str, change: Callable[[random.Random, Json], object], *rules: st
 
 def _raw(name: str, change: Callable[[random.Random, bytes], bytes], *rules: str) -> None:
     def make(rng: random.Random) -> Tree:
-        return {"metadata.json": change(rng, _BASE)}
+        return {"metadata.json": change(rng, rng.choice(_VERSIONS))}
 
     KINDS.append(Kind("Croissant", name, make, frozenset(rules)))
 

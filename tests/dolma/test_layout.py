@@ -226,7 +226,7 @@ def test_the_end_of_a_span_in_lower_case(tmp_path: Path) -> None:
     write(tmp_path, {"documents/a.jsonl": encoded([row]), "attributes/c4/a.jsonl": encoded([spans])})
     (finding,) = check(tmp_path).findings
     assert finding.code == "DOL604"
-    assert "in lower case, where `İ` is two code points" in finding.hint
+    assert "in lower case, where `İ` becomes two code points" in finding.hint
 
 
 def test_attributes_alone(tmp_path: Path) -> None:

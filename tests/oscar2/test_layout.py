@@ -54,4 +54,4 @@ def test_a_link_that_leads_nowhere_is_told_unless_it_is_hidden(tmp_path: Path) -
 def test_of_many_missing_parts_five_are_named(part: int, more: str, tmp_path: Path) -> None:
     release(tmp_path, [record()], f"de_meta/de_meta_part_{part}.jsonl.gz")
     (finding,) = (each for each in corpusfmt.validate(tmp_path).findings if each.code == "OSJ104")
-    assert (finding.message, finding.count) == (f"part 1, 2, 3, 4, 5{more} of `de` is missing", part - 1)
+    assert (finding.message, finding.count) == (f"parts 1, 2, 3, 4, 5{more} of `de` are missing", part - 1)

@@ -265,12 +265,12 @@ def test_files_beside_documents_that_do_not_match(tmp_path: Path) -> None:
     source = redpajama_2(tmp_path / "in", duplicates=(1, 3), minhash=True)
     (found,) = corpusfmt.validate(source).findings
     assert (found.code, found.location.line) == ("JSL107", 2)
-    assert found.message == f"the row is of `{NAME}/3`, expected `{NAME}/NUMBER`"
+    assert found.message == f"the row belongs to `{NAME}/3`, expected `{NAME}/NUMBER`"
     with pytest.raises(BadInput, match="would be lost: files `minhash`"):
         corpusfmt.convert(source, tmp_path / "out", to="dolma")
     signals = source / "quality_signals/2023-06/0000/en_head.signals.json.gz"
     signals.write_bytes(gzip.compress(gzip.decompress(signals.read_bytes()).partition(b"\n")[2]))
-    with pytest.raises(BadInput, match=f"the row is of `{NAME}/1`, expected `{NAME}/0`"):
+    with pytest.raises(BadInput, match=f"the row belongs to `{NAME}/1`, expected `{NAME}/0`"):
         corpusfmt.convert(source, tmp_path / "out", to="dolma", on_loss="allow")
     table = source / "duplicates/2023-06/0000/en_head.duplicates.parquet"
     table.write_bytes(table.read_bytes()[:-9])
@@ -281,10 +281,10 @@ def test_files_beside_documents_that_do_not_match(tmp_path: Path) -> None:
     )
     pq.write_table(pa.table({"id": ["x"]}), table)
     said = {each.location.path: each.message for each in corpusfmt.validate(source).findings}
-    assert said[str(signals.relative_to(source))] == f"the row is of `None`, expected `{NAME}/3`"
+    assert said[str(signals.relative_to(source))] == f"the row belongs to `None`, expected `{NAME}/3`"
     assert said[str(table.relative_to(source))].startswith("no ids are readable")
     table.unlink()
-    with pytest.raises(BadInput, match="the row is of `None`, expected no further row"):
+    with pytest.raises(BadInput, match="the row belongs to `None`, expected no further row"):
         corpusfmt.convert(source, tmp_path / "out", to="dolma", on_loss="allow")
 
 

@@ -34,6 +34,13 @@ Check = Annotated[
 ]
 
 
+# How people read reasons that the manifest keeps by name.
+_REASONS = {
+    "in a language not asked for": "in other languages",
+    "repeated in its language": "duplicates within a language",
+}
+
+
 @resumable
 def command(
     output: Output = None, inputs: Inputs = None, check: Check = False, given: Annotated[Given, Building] = UNSET
@@ -90,7 +97,8 @@ def _summarise(report: Report, output: str, state: str | None) -> None:
             f"or remove {traces} to accept the corpus without them"
         )
     total = report.results["stats"]["total"]["final"]
-    dropped = ", ".join(f"{count:,} {reason}" for reason, count in report.results["dropped"].items()) or "none"
+    reasons = ((_REASONS.get(reason, reason), count) for reason, count in report.results["dropped"].items())
+    dropped = ", ".join(f"{count:,} {reason}" for reason, count in reasons) or "none"
     summarise(f"{report.coverage.shards_seen:,} of {plural(report.coverage.shards_total, 'WET file')} -> {place}")
     texts = f"{plural(total['documents'], 'document')}, {plural(total['lines'], 'line')}"
     summarise(f"  {texts}, {human_size(total['bytes'])} of text")

@@ -91,7 +91,7 @@ def stats(
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
-    `count` names what takes more time: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
+    `count` names optional counts, which take longer: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
     `domains` is a CSV file for all domains, which are then counted. `tokenizer` is the `tokenizer.json` of a tokenizer, whose tokens
     are then counted.
     `record_set` and `fields`, such as `text_field`, name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.

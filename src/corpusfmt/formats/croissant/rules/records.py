@@ -491,7 +491,7 @@ OTHER_NAMES = {
 
 @RULES.rule("CRO421", "datatype-unknown", on=Element, spec=_DATA_TYPE, grades=MILDER)
 def datatype_unknown(element: Element) -> Iterator[Problem]:
-    """A data type does not exist in schema.org or Croissant. A warning if the field has another type that does.
+    """A data type does not exist in schema.org or Croissant. A warning if the field also has a known type.
 
     Why: readers cannot load values of the type.
     Example: `sc:Str`, `cr:Enum`, the property `sc:name`.
