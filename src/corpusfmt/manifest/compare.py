@@ -118,7 +118,9 @@ def compare(
     added = [path for path in unlisted if path not in renamed]
     for path in added:
         message = (
-            f"a copy of `{copied}`, not in the manifest" if (copied := copies.get(path)) else "not in the manifest"
+            f"the file is a copy of `{copied}`, and not in the manifest"
+            if (copied := copies.get(path))
+            else "the file is not in the manifest"
         )
         judge.report(FILE_ADDED, Problem(message, Location(path), "remove the file, or seal the release again"))
 
@@ -164,7 +166,9 @@ def _report_missing(missing: Sequence[str], manifest: Manifest, found: Listing, 
     seen: set[str] = set()
     for path, folder in outermost.items():
         if not folder or files[folder] == 1:
-            judge.report(FILE_MISSING, Problem("the file is in the manifest, but not in the release", Location(path), _AGAIN))
+            judge.report(
+                FILE_MISSING, Problem("the file is in the manifest, but not in the release", Location(path), _AGAIN)
+            )
         elif folder not in seen:
             seen.add(folder)
             what = f"{plural(files[folder], 'file')} and {plural(documents[folder], 'document')}"
