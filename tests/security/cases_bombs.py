@@ -150,21 +150,12 @@ def _zip(data: bytes, size: int, method: int, checksum: int) -> bytes:
     return local + entry + end
 
 
-def _zip_bomb(folder: Path, kind: str, method: int) -> None:
-    _in_archive(folder, "a.zip", _zip(_zipped(kind), _MUCH, method, 0))
+def _zip_bomb(folder: Path) -> None:
+    _in_archive(folder, "a.zip", _zip(_deflated(), _MUCH, 8, 0))
 
 
-@cache
-def _zipped(kind: str) -> bytes:
-    if kind == "deflate":
-        return _deflated()
-    if kind != "lzma":
-        return _compressed(kind, _times(b"\0", _MUCH))
-    options = {"id": lzma.FILTER_LZMA1, "preset": 0}
-    compressor = lzma.LZMACompressor(lzma.FORMAT_RAW, filters=[options])
-    properties = bytes((93,)) + (256 * 1024).to_bytes(4, "little")
-    packed = b"".join([*map(compressor.compress, _times(b"\0", _MUCH)), compressor.flush()])
-    return b"\x09\x04\x05\x00" + properties + packed
+def _zip_bomb_of_another_method(folder: Path) -> None:
+    _in_archive(folder, "a.zip", _zip(_filled("bz2"), _MUCH, 12, 0))
 
 
 def _zip_of_many_names(folder: Path) -> None:
@@ -421,13 +412,9 @@ def _page(folder: Path, piece: bytes, size: int = 31 * MIB) -> None:
     (folder / "data" / "page.html").write_bytes(start + piece * (size // len(piece)))
 
 
-_ZIP_METHODS = {"deflate": 8, "bz2": 12, "lzma": 14, "zst": 93}
-
 ATTACKS = [
-    *(
-        Attack(f"zip-{kind}", partial(_zip_bomb, kind=kind, method=method), _DATA, _LIMIT)
-        for kind, method in _ZIP_METHODS.items()
-    ),
+    Attack("zip-deflate", _zip_bomb, _DATA, _LIMIT),
+    Attack("zip-bz2", _zip_bomb_of_another_method, _DATA, _says("compression method 12: pack it with deflate", 0)),
     Attack("zip-directory", _zip_of_many_names, _DATA, _ends_with("CRO604", 1)),
     Attack("zip-overlapping", _zip_of_one_member_many_times, _DATA, _ends_with("CRO604", 1)),
     *(Attack(f"tar-{kind}", partial(_tar_bomb, suffix=kind), _DATA, _LIMIT) for kind in ("gz", "bz2", "xz", "zst")),

@@ -128,11 +128,8 @@ SLOW = frozenset(
         "time-types-that-the-context-lost",
         "time-unknown-names",
         "time-unknown-types",
-        "zip-bz2",
         "zip-directory",
-        "zip-lzma",
         "zip-overlapping",
-        "zip-zst",
         "zstd-skippable-frames",
         "zstd-window-of-128-mib",
     }
