@@ -122,14 +122,6 @@ def test_one_word_of_a_megabyte() -> None:
         assert_same(NATIVE.classify(word, 100), stock.classify(ORACLE, word, 100))
 
 
-def test_threads_share_a_model() -> None:
-    buffers = [fuzzed_buffer(seed, 3000) for seed in range(4)]
-    alone = [list(NATIVE.classify(buffer, 1)) for buffer in buffers]
-    with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda buffer: list(NATIVE.classify(buffer, 1)), buffers * 3))
-    assert together == alone * 3
-
-
 @pytest.mark.parametrize("backend", ["native", "fasttext"])
 def test_what_is_remembered_changes_no_answer(backend: Literal["native", "fasttext"]) -> None:
     remembering = Classifier(backend=backend, remember=True)

@@ -13,8 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 
 import msgspec
@@ -24,9 +22,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 import corpusfmt
 from corpusfmt.engine.workplace import Workplace
-from corpusfmt.io.containers import Container, ContainerWriter
-from corpusfmt.io.paths import entry_of
-from corpusfmt.langid import Classifier
+from corpusfmt.io.containers import ContainerWriter
 from corpusfmt.model import UsageError
 from corpusfmt.pipeline.dedup import (
     Bucket,
@@ -40,9 +36,6 @@ from corpusfmt.pipeline.dedup import (
     sorted_keys,
 )
 from corpusfmt.pipeline.process import store, wet
-from corpusfmt.pipeline.process.documents import stored_documents
-from corpusfmt.pipeline.process.filters import AddressFilter
-from corpusfmt.pipeline.process.store import ProcessTask
 from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
 from corpusfmt.pipeline.recipe import load_recipe, recipe_names
 
@@ -290,12 +283,6 @@ def test_the_readers_and_warcio_give_the_same_records(tmp_path: Path) -> None:
     assert len(strict_records(path)) == 60
 
 
-def test_an_odd_record_is_read_among_canonical_ones(tmp_path: Path) -> None:
-    odd = wet_record(2, "two\n").replace(b"WARC/1.0", b"WARC/1.1")
-    path = wet_file(tmp_path / "odd.warc.wet.gz", [wet_record(1, "one\n"), odd, wet_record(3, "three\n")])
-    assert [record.text for record in strict_records(path)] == [b"one\n", b"two\n", b"three\n"]
-
-
 def test_parts_are_cut_between_documents(tmp_path: Path) -> None:
     lines = [f"{LONG_LINE} {n}" for n in range(40)]
     wet_file(tmp_path / "a.warc.wet.gz", [wet_record(n, f"{line}\n") for n, line in enumerate(lines)])
@@ -357,29 +344,6 @@ def test_compaction_changes_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert tree(tmp_path / "apart") == tree(tmp_path / "joined")
 
 
-def test_joined_containers_have_few_sections_of_keys_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.pipeline.dedup._LINES_A_SECTION", 10)
-    rng = random.Random(5)
-    inputs = [[rng.randrange(6) for _ in range(rng.randrange(5))] for _ in range(20)]
-    paths = []
-    for number, hashes in enumerate(inputs):
-        paths.append(tmp_path / f"{number}.box")
-        with paths[-1].open("wb") as file:
-            container = ContainerWriter(file)
-            container.add(keys_of("en"), sorted_keys(b"".join(each.to_bytes(8, "big") for each in hashes), "xxh64"))
-            container.finish()
-    joined = tmp_path / "joined.box"
-    compact(CompactTask(tmp_path, tuple(path.name for path in paths), joined, "xxh64"))
-    flat = [each for hashes in inputs for each in hashes]
-    with Container(joined) as container_of_all:
-        columns = [section.cast("Q").tolist() for section in container_of_all.sections(keys_of("en"))]
-    sections = [list(map(list, zip(each[: len(each) // 2], each[len(each) // 2 :], strict=True))) for each in columns]
-    assert 1 < len(sections) <= len(flat) // 5
-    for section in sections:
-        assert section == sorted(section)
-    assert [[flat[number], number] for number in range(len(flat))] == sorted(chain(*sections), key=itemgetter(1))
-
-
 def test_the_number_of_open_files_does_not_grow(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     names = [f"{number}.box" for number in range(60)]
@@ -399,18 +363,6 @@ def test_the_number_of_open_files_does_not_grow(tmp_path: Path) -> None:
         assert compact(CompactTask(tmp_path, tuple(names), tmp_path / "joined", "xxh64")).containers == 60
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-def test_a_section_ends_where_texts_and_headers_reach_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = [f"{LONG_LINE} {number}\n" for number in range(5)]
-    path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(number, line) for number, line in enumerate(lines)])
-    monkeypatch.setattr(store, "_SECTION_BYTES", 2 * (len(lines[0]) + store._HEADERS_BYTES))
-    box = tmp_path / "a.box"
-    task = ProcessTask(entry_of(str(path)), box, load_recipe("oscar-1.1"), AddressFilter(), Classifier, bytes(16))
-    store.process(task)
-    with Container(box) as container:
-        sections = [[each.text for each in section] for section in stored_documents(container, "en")]
-    assert sections == [[each.encode() for each in lines[first : first + 2]] for first in (0, 2, 4)]
 
 
 def test_sections_do_not_change_the_output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

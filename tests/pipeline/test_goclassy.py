@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
 from array import array
@@ -90,12 +89,6 @@ def test_the_manifest_has_size_and_digest_of_every_file_and_of_empty_ones(tmp_pa
         assert (facts["size"], facts["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
 
 
-def test_repeated_lines_stay(tmp_path: Path) -> None:
-    report, texts = built(tmp_path, records(ENGLISH * 3))
-    assert texts == {"en": ENGLISH * 3}
-    assert report.results["dropped"] == {}
-
-
 def test_records_of_every_type_are_read(tmp_path: Path) -> None:
     robots = b"robots: " + ENGLISH
     data = warc_record("warcinfo", robots) + warc_record("response", ENGLISH) + records(b"", ENGLISH)
@@ -173,16 +166,6 @@ def test_where_the_program_ends_with_an_error_the_rest_is_built(tmp_path: Path) 
     assert texts == {"en": ENGLISH}
     assert [finding.location.path for finding in report.findings] == ["damaged.warc.wet.gz"]
     assert report.verdict.value == "incomplete"
-
-
-def test_several_gzip_members_are_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.warc.wet.gz"
-    path.write_bytes(
-        b"".join(map(gzip.compress, (records(ENGLISH), b"WARC/1.0\r\n", b"Content-Length: 0\r\n\r\n\r\n\r\n")))
-    )
-    report = corpusfmt.build(path, tmp_path / "out", recipe="goclassy-2019")
-    assert report.counts["warning"] == 0
-    assert (tmp_path / "out/classified/en.txt").read_bytes() == ENGLISH
 
 
 def test_a_language_asked_for_has_the_bytes_that_it_has_among_all(tmp_path: Path) -> None:

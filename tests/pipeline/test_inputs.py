@@ -290,18 +290,6 @@ def test_where_nothing_could_be_read_there_is_no_corpus(tmp_path: Path, wet: Pat
     assert (done.returncode, b"1 of 8 WET files" in done.stdout) == (3, True)
 
 
-def test_a_cut_file_is_told_once_where_it_ends(tmp_path: Path, wet: Path) -> None:
-    path = wet / "segment" / "b.warc.wet.gz"
-    path.write_bytes(path.read_bytes()[:-10])
-    done = run_cli("build", wet, "--output", tmp_path / "out")
-    size = path.stat().st_size
-    assert done.stderr.decode().startswith(
-        "excluded: segment/b.warc.wet.gz: GEN101 gzip member 2 has no end mark: the file is truncated "
-        f"(after {size} compressed bytes; "
-    )
-    assert b"help: copy or write the truncated file again" in done.stderr
-
-
 @pytest.mark.parametrize("name", ["a.warc.wet.gz", "a.warc.wet", "a.wet.gz", "a.wet"])
 def test_what_wet_files_are_called(name: str, tmp_path: Path) -> None:
     (tmp_path / "wet").mkdir()

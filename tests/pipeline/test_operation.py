@@ -125,13 +125,6 @@ def test_a_terminal_shows_stages_and_languages(tmp_path: Path) -> None:
         assert part in shown
 
 
-def test_options_stand_in_groups_in_the_help() -> None:
-    shown = run_cli("build", "--help", "--all").stdout.decode()
-    heads = [line for line in shown.split("\n") if line.endswith(":") and not line.startswith(" ")]
-    assert heads == ["Arguments:", "Options:", "Filters:", "Bounds:", "Shards:"]
-    assert shown.index("--min-lines") > shown.index("Filters:") > shown.index("--recipe")
-
-
 def test_an_input_that_always_kills_its_worker_is_left_out(tmp_path: Path) -> None:
     whole = tmp_path / "whole"
     for number in range(4):

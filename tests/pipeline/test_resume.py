@@ -7,10 +7,6 @@ import hashlib
 import json
 import os
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,35 +175,6 @@ def test_files_that_were_published_without_a_marker_are_known(tmp_path: Path, we
         marker.unlink()  # as if the run had been killed between the two
     assert resumed(tmp_path, wet / "0.warc.wet.gz") == (1, 0)
     assert not (tmp_path / "out" / "de").exists()
-
-
-def test_killed_runs_resume_to_the_same_bytes(tmp_path: Path) -> None:
-    wet = tmp_path / "wet"
-    for number in range(16):
-        lines = [f"{LONG_LINE} {(number * 31 + line) % 997}\n" * 5 for line in range(800)]
-        wet_file(wet / f"{number}.warc.wet.gz", [wet_record(number * 10_000 + n, line) for n, line in enumerate(lines)])
-    out, log = tmp_path / "killed" / "out", tmp_path / "log.jsonl"
-    command = [sys.executable, "-m", "corpusfmt", "build", str(wet), "--output", str(out), "--log", str(log)]
-    for jobs in ("1", "2", "1"):
-        before = markers(out)
-        with subprocess.Popen([*command, "--jobs", jobs], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
-            while run.poll() is None and len(markers(out)) <= len(before):
-                time.sleep(0.002)
-            assert run.poll() is None  # it was at work
-            run.send_signal(signal.SIGKILL)
-        assert (out / ".corpusfmt" / "run").exists()
-    done = subprocess.run([*command, "--jobs", "2"], check=False, capture_output=True)
-    assert done.returncode == 0
-    events = [json.loads(line) for line in log.read_bytes().split(b"\n")[:-1]]
-    (counts,) = (each for each in events if each["event"] == "resume")
-    assert counts["taken_over"] >= 3
-    assert counts["taken_over"] + counts["read"] == 16
-    corpusfmt.build(wet, tmp_path / "clean" / "out")
-    assert tree(out) == tree(tmp_path / "clean" / "out")
-
-
-def markers(out: Path) -> list[Path]:
-    return list((out / ".corpusfmt" / "process").glob("*.json"))
 
 
 def test_files_of_others_are_left_alone(tmp_path: Path, wet: Path, stop: Stop) -> None:

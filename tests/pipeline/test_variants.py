@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
-import numpy as np
 import pytest
 from pipeline.test_build import assert_strictly_valid
 from support import LONG_LINE, REPOSITORY, SAMPLE, of_data, run_cli, tree, wet_file, wet_record
@@ -363,9 +362,3 @@ def test_repetitions_are_those_of_whole_hashes(
         found = [first_occurrences([task.drops], "en", number) for number in range(3)]
         for stays, right in zip(found, expected, strict=True):
             assert stays.ljust(len(right), b"\1") == right
-
-
-def test_sorted_keys_hold_each_line_once() -> None:
-    hashes = [3, 1, 2**64 - 1, 1]
-    columns = np.frombuffer(sorted_keys(b"".join(map(narrow, hashes)), "xxh64"), np.uint64).reshape(2, -1)
-    assert columns.tolist() == [[1, 1, 3, 2**64 - 1], [1, 3, 0, 2]]

@@ -12,10 +12,9 @@ import pytest
 from support import LONG_LINE, gzipped, run_cli, warc_record, wet_file, wet_record, zstd
 
 import corpusfmt
-from corpusfmt.model import Location, Verdict
-from corpusfmt.pipeline.process import wet
+from corpusfmt.model import Verdict
 from corpusfmt.pipeline.process.wet import Batch, WetRecord, wet_batches
-from corpusfmt.pipeline.rules import WetDefect, wet_fault
+from corpusfmt.pipeline.rules import WetDefect
 
 
 def ten(odd: bytes) -> bytes:
@@ -94,19 +93,6 @@ def test_a_large_record_is_read_in_one_go() -> None:
     assert texts(warc_record("conversion", body)) == [body]
 
 
-def test_a_length_that_is_too_small_leaves_the_file_out(tmp_path: Path) -> None:
-    whole = wet_file(tmp_path / "whole.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
-    (tmp_path / "short.warc.wet").write_bytes(ten(with_length("3")))
-    done = run_cli("build", tmp_path, "--output", tmp_path / "out")
-    assert done.returncode == 3
-    lines = done.stderr.decode().split("\n")
-    assert lines[0] == (
-        "excluded: short.warc.wet: WET102 record 6 is followed by b' and two\\n': its Content-Length is wrong"
-    )
-    assert lines[1] == "  help: write records with CRLF header lines and Content-Length in bytes"
-    assert whole.exists()
-
-
 @pytest.mark.parametrize("recipe", ["oscar-1.1", "goclassy-2019"])
 def test_zero_padding_after_the_last_member_is_a_warning(tmp_path: Path, recipe: str) -> None:
     path = wet_file(tmp_path / "a.warc.wet.gz", [wet_record(1, f"{LONG_LINE}\n")])
@@ -154,18 +140,6 @@ def test_in_a_batch_every_text_ends_with_a_line_end_unless_it_is_empty() -> None
     assert texts(b"".join(warc_record("conversion", record.text) for record in records)) == [
         record.text for record in batch.records()
     ]
-
-
-def test_digits_are_bounded_before_they_are_a_number() -> None:
-    assert wet._length_in("000000000000000012") == 12
-    assert wet._length_in("1" * 19) is None
-    assert wet._length_in("") is None
-
-
-def test_an_input_that_kills_its_workers_is_told_with_the_reason() -> None:
-    fault = wet_fault("died", Location("a.warc.wet.gz"), "not enough memory")
-    assert fault.problem.message == "the worker died at every attempt: not enough memory"
-    assert (fault.problem.at.path, fault.problem.hint) == ("a.warc.wet.gz", "process the file alone, with more memory")
 
 
 _TEXT = f"{LONG_LINE}\nno LF at its end".encode()
