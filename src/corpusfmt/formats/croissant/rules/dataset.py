@@ -148,11 +148,11 @@ _MIGRATE = (
 
 def _missing(dataset: Dataset, code: str) -> Iterator[Problem]:
     """Yield the absent properties that a rule with this code reports, and the texts that are empty."""
-    for row in dataset.shape.properties:
+    for row in [row for row in dataset.shape.properties if row.missing == code]:
         key = local_name(row.name)
-        if row.missing == code and dataset.lacks(row.name):
+        if dataset.lacks(row.name):
             yield Problem(f"`{key}` is missing", dataset.at, f"add `{key}`")
-        for literal in dataset.texts(row.name) if row.missing == code and row.kinds == ("Text",) else ():
+        for literal in dataset.texts(row.name) if row.kinds == ("Text",) else ():
             if not literal.value.strip():
                 yield Problem(f"`{dataset.key(row.name)}` is empty", dataset.place(literal), f"write the {key}")
 

@@ -48,6 +48,8 @@ def extension_class_unknown(description: Description) -> Iterator[Problem]:
     Example: `"@type": "geocr:Bands"`.
     Fix: write a class of the vocabulary, such as `geocr:BandConfiguration`.
     """
+    if not any(name.startswith(("rai:", "geocr:")) for name in description.names):
+        return
     for node in description.expansion.every:
         for kind in node.types:
             vocabulary = VOCABULARIES.get(kind.partition(":")[0])

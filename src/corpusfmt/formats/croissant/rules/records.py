@@ -627,12 +627,14 @@ def typed_recordset_unmapped(record_set: RecordSet) -> Iterator[Problem]:
 
 def _lacks_field(record_set: RecordSet, kind: str, name: str) -> bool:
     """Return whether a record set of a type has fields, and none for a property of schema.org."""
+    if kind not in record_set.data_types:
+        return False
     for field in record_set.fields:
         equivalent = {short(value.iri or "") for value in field.all("cr:equivalentProperty")}
         written = (field.id or field.text("sc:name") or "").rpartition("/")[2]
         if f"sc:{name}" in equivalent | set(field.data_types) or written == name:
             return False
-    return kind in record_set.data_types and bool(record_set.fields)
+    return bool(record_set.fields)
 
 
 @RULES.rule("CRO521", "enumeration-name-missing", on=RecordSet, spec=_CATEGORIES, severity=WARNING)
