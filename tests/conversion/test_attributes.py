@@ -51,7 +51,7 @@ def test_attribute_sets_stay_as_they_are(tmp_path: Path) -> None:
         ([beside(row | {"source": "other"}) for row in ROWS], "DOL503", "the source is `other`"),
         ([beside(row | {"source": []}) for row in ROWS], "DOL503", "the source is `[]`"),
         ([{"attributes": {}}] * 4, "DOL403", "`id` is missing"),
-        ([beside(row, b__c__d=[[0, 9999, 1]]) for row in ROWS], "DOL604", "on a text of"),
+        ([beside(row, b__c__d=[[0, 9999, 1]]) for row in ROWS], "DOL604", "beyond the text of"),
         ([{"id": row["id"], "attributes": []} for row in ROWS], "DOL406", "an array"),
     ],
 )

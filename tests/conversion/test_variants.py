@@ -58,7 +58,7 @@ def test_documents_of_variants_in_one_dolma_corpus_have_sources_of_their_own(var
     for variant in ("packaged", "packaged_nondedup"):
         rows = read_rows(tmp_path / "dolma", f"documents/{variant}")
         assert {row["source"] for row in rows} == {f"oscar/{variant}"}
-    with pytest.raises(BadInput, match="CNV106 source `web`, id `"):
+    with pytest.raises(BadInput, match="CNV106 the id `"):
         corpusfmt.convert(variants, tmp_path / "one", to="dolma", source_name="web")
     corpusfmt.convert(variants / "packaged", tmp_path / "alone", to="dolma")
     assert {row["source"] for row in read_rows(tmp_path / "alone")} == {"oscar"}
