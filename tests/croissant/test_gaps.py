@@ -249,7 +249,7 @@ def test_a_file_is_known_by_its_first_bytes(found_kind: str, tmp_path: Path) -> 
     meant |= {"audio/x-wav": "audio/wav", "audio/wave": "audio/wav"}
     assert told == [
         (
-            f'distribution "{number}.bin": `{number}.bin` is {found_kind}, `encodingFormat` is `{claim}`',
+            f'distribution "{number}.bin": `{number}.bin` is `{found_kind}`, `encodingFormat` is `{claim}`',
             "warning" if claim.lower().startswith(found_kind[:5]) else "error",
             "correct `encodingFormat` or replace the file",
         )

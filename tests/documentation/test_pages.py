@@ -112,7 +112,7 @@ def test_references_have_everything_once() -> None:
         page = made[f"commands/{words.replace(' ', '-')}.md"]
         for parameter in command.params:
             if parameter.param_type_name == "option" and not parameter.hidden:
-                assert len(re.findall(rf"^\| `(?:-\w, )?{parameter.opts[0]}[ `,]", page, re.MULTILINE)) == 1, (
+                assert len(re.findall(rf"^\| <code>(?:-\w, )?{parameter.opts[0]}[ <,]", page, re.MULTILINE)) == 1, (
                     words,
                     parameter.name,
                 )

@@ -43,7 +43,6 @@ def alone(wet: Path) -> dict[str, bytes]:
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.engine.run._NAP_SECONDS", 0.001)
     # Few inputs suffice for all stages.
     monkeypatch.setattr("corpusfmt.pipeline.dedup._SMALLEST_GROUP", 3)
 

@@ -32,7 +32,7 @@ from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 from corpusfmt.options import like, takes_options
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 17
+CODE_FORMAT = 18
 
 
 @takes_options(Conversion)

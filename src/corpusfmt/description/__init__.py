@@ -257,6 +257,8 @@ def _completed(entry: Entry, properties: Json) -> tuple[Json, Json]:
 
 
 _MOST_DESCRIPTION = 64 * 1024 * 1024
+#: The columns of OSCAR with the headers of a crawl: of these, those that tell documents apart are described.
+_HEADERS_OF_WARC = ("headers", "warc_headers")
 #: What describing writes.
 _OWN_FILE = "croissant.json"
 
@@ -395,7 +397,9 @@ def _of_corpus(
 ) -> Described:
     """Return a corpus with the other files of its folder."""
     reason, left_out = why_not_loaded(files, contents), _left_out(files, contents)
-    members = sorted(f"`{'.'.join(names)}`" for names in contents.unknown if len(names) > 1)
+    members = sorted(
+        f"`{'.'.join(names)}`" for names in contents.unknown if len(names) > 1 and names[0] not in _HEADERS_OF_WARC
+    )
     if reason:
         rest.notes.append(f"one record for each file, none for a document: {reason}")
     elif left_out:
