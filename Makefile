@@ -265,6 +265,7 @@ damage: $(VENV)/.develops
 
 ## Make one small change at a time to the modules that pyproject.toml names, and show those that no test notices.
 mutants: $(VENV)/.develops
+	$(PIP) install 'mutmut>=3.8'
 	$(BIN)/mutmut run
 	$(BIN)/mutmut results
 
