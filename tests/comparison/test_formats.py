@@ -127,6 +127,18 @@ def test_variants_side_by_side_are_told_apart(tmp_path: Path) -> None:
     assert sorted(found.by_source) == ["oscar/packaged", "oscar/packaged_nondedup"]
 
 
+def test_a_corpus_at_the_root_is_the_same_with_and_without_one_beside_it(tmp_path: Path) -> None:
+    for name in ("both/en_meta", "both/x/fr_meta", "one/en_meta"):
+        path = tmp_path / name / f"{Path(name).name}.jsonl"
+        path.parent.mkdir(parents=True)
+        metadata = {"identification": {"label": path.name[:2], "prob": 0.9}, "sentence_identifications": []}
+        record = {"content": path.name, "warc_headers": {"warc-record-id": "<urn:uuid:1>"}, "metadata": metadata}
+        path.write_text(json.dumps(record) + "\n", "utf-8")
+    found = corpusfmt.compare(tmp_path / "both", tmp_path / "one")
+    assert (found.documents.same, found.documents.removed) == (1, 1)
+    assert sorted(found.by_source) == ["oscar", "oscar/x"]
+
+
 def test_neither_workers_nor_ranges_make_a_difference(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -105,3 +105,10 @@ def test_fields_without_end_are_not_compared(tmp_path: Path) -> None:
     assert found.notes == [
         f"{name}: 1,000 fields and attributes, or more: the schema is not compared" for name in ("old", "new")
     ]
+
+
+def test_sources_beyond_a_thousand_are_counted_together(tmp_path: Path) -> None:
+    rows = [row(number) | {"source": str(number)} for number in range(1_200)]
+    found = corpusfmt.compare(*(release(tmp_path / name, rows) for name in ("old", "new")))
+    assert len(found.by_source) == 1_001
+    assert found.by_source["…"].same == 200

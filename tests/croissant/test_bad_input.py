@@ -75,6 +75,13 @@ HOSTILE: dict[str, tuple[Any, set[str]]] = {
         ]},
         {"CRO405", "CRO419"},
     ),
+    "columns of no table": (
+        document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": [
+            {"@type": "cr:Field", "@id": "r/a", "dataType": "sc:Text", "source": {"fileObject": {"@id": "data.csv"}, "extract": 5}},
+            {"@type": "cr:Field", "@id": "r/b", "dataType": "sc:Text"},
+        ]}, distribution={**FILE, "@id": "data.csv"}),
+        {"CRO214", "CRO405"},
+    ),
     "parents": (document(distribution={**FILE, "@id": "f", "contentUrl": "../../../etc/passwd", "containedIn": {"@id": "f"}}), {"CRO304", "CRO314"}),
 }  # fmt: skip
 

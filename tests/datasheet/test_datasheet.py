@@ -13,6 +13,7 @@ from conversion.rows import document, write_rows
 from support import Page, gzipped, run_cli
 
 import corpusfmt
+from corpusfmt.datasheets import eu
 
 PARTS = (
     *("What it is", "Verdict", "How much", "Languages", "Lengths"),
@@ -287,3 +288,19 @@ def test_what_is_asked_for_wrongly_is_refused_before_anything_is_read(tmp_path: 
         assert (done.returncode, done.stdout) == (2, b"")
         assert done.stderr.decode().startswith(f"error: {message}")
     assert sorted(each.name for each in tmp_path.iterdir()) == ["in", "no.json"]
+
+
+def test_a_verdict_is_read_before_documents_are(tmp_path: Path) -> None:
+    (tmp_path / "no.json").write_bytes(b"{}")
+    with pytest.raises(corpusfmt.UsageError, match="is not a complete corpusfmt report"):
+        corpusfmt.datasheet(tmp_path / "nowhere", verdict=tmp_path / "no.json")
+
+
+def test_lines_of_the_public_summary_are_not_held(tmp_path: Path) -> None:
+    write_rows(tmp_path / "in/documents/a.jsonl.gz", [document(1)])
+    sheet = corpusfmt.datasheet(tmp_path / "in")
+    sheet.statistics["domains"] = {"documents": 9, "distinct": 10, "most": [{}]}
+    lines = eu.table(sheet, None)
+    assert next(lines) == "section,field,value,documents,bytes", "before a domain that is none is read"
+    with pytest.raises(KeyError, match="domain"):
+        list(lines)

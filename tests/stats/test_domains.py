@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -13,7 +15,7 @@ import jsonschema
 import pytest
 from conversion.rows import document, write_rows
 from publicsuffixlist import PublicSuffixList
-from support import REPOSITORY, run_cli
+from support import REPOSITORY, run_cli, unmeasured
 
 import corpusfmt
 from corpusfmt.statistics import domains, run
@@ -119,3 +121,20 @@ def test_domains_are_shown(tmp_path: Path) -> None:
 def test_a_file_of_domains_that_cannot_be_written_is_named_first(tmp_path: Path) -> None:
     done = run_cli("stats", "nowhere", "--domains", tmp_path / "no/all.csv")
     assert (done.returncode, b"does not exist" in done.stderr) == (2, True)
+
+
+def test_a_full_temporary_folder_is_named(tmp_path: Path) -> None:
+    for shard in range(2):
+        urls = [f"http://{shard}-{number}-{'x' * 50}.de/" for number in range(1_000)]
+        rows = [document(number, metadata={"url": url}) for number, url in enumerate(urls)]
+        write_rows(tmp_path / f"in/documents/{shard}.jsonl.gz", rows)
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))\n"
+        "from corpusfmt.statistics import run; run._BYTES_A_TASK = 1\n"
+        "from corpusfmt.cli import main; main()"
+    )
+    arguments = [sys.executable, "-c", code, "stats", str(tmp_path / "in"), "--count", "domains"]
+    environment = unmeasured() | {"TMPDIR": str(tmp_path)}
+    done = subprocess.run(arguments, capture_output=True, check=False, env=environment)
+    full = f"the folder for temporary files, {tmp_path}: free some space there, or set TMPDIR\n"
+    assert (done.returncode, done.stderr.decode()) == (3, f"error: disk I/O error: {full}")

@@ -21,7 +21,8 @@ from stats.uax29 import is_word, segments
 from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, run_cli
 
 import corpusfmt
-from corpusfmt import BadInput, Document, UsageError
+from corpusfmt import BadInput, Document, LimitReached, UsageError
+from corpusfmt.engine import run as engine
 from corpusfmt.formats import Reader, named_format
 from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import count, measuring, run
@@ -393,3 +394,11 @@ def test_a_finding_is_reported_once(tmp_path: Path) -> None:
         found = corpusfmt.stats(corpus, jobs=jobs).to_dict()["coverage"]
         assert [each["path"] for each in found["findings"]] == ["de/de.txt.gz", "my/my.txt.gz"]
         assert (found["rejected"] > 2, found["whole_shards"]) == (True, found["shards"] - 2)
+
+
+def test_the_file_of_a_task_that_was_killed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_rows(tmp_path / "in/documents/a.jsonl.gz", [document(1)])
+    monkeypatch.setattr(engine, "run_tasks", lambda *_, **__: iter([engine.Late()]))
+    with pytest.raises(LimitReached) as late:
+        corpusfmt.stats(tmp_path / "in", limits=corpusfmt.Limits(timeout=60))
+    assert late.value.finding.location.path == "documents/a.jsonl.gz"

@@ -38,8 +38,8 @@ MOST_TASKS, MOST_LABELS = 1 << (64 - _TASK_SHIFT), 1 << _LABEL_BITS
 RUN_ROWS = 1 << 17
 #: Most rows that are matched at a time, unless they share a digest.
 RANGE_ROWS = 1 << 18
-#: Most rows that may share a digest: some 300 bytes each in memory.
-MOST_ALIKE = 1 << 22
+#: Most rows that may share a digest: some 400 bytes each in memory.
+MOST_ALIKE = 1 << 20
 SHARD_SHIFT = 32
 
 Rows = npt.NDArray[np.uint64]

@@ -28,7 +28,7 @@ from corpusfmt.wording import clipped
 OnBadRecord = Literal["stop", "skip"]
 #: Replaces further languages and sources if there are too many to list.
 FURTHER = "…"
-#: The maximum number of names of fields that are distinguished.
+#: The maximum numbers of names of languages, of sources and of fields that are distinguished.
 MOST_NAMES = 1_000
 MOST_FINDINGS = 10
 _ROWS_AT_A_TIME = 1 << 14
@@ -85,6 +85,7 @@ def read_task(task: ReadTask) -> TaskResult:
     assert reader is not None
     result = TaskResult()
     kinds: dict[tuple[str, type], None] = {}
+    languages, sources = set[str](), set[str]()
     rows = bytearray()
     runs = RunWriter(task.folder, f"{task.number:09d}", COLUMNS, RUN_ROWS)
     task.folder.mkdir(exist_ok=True)
@@ -101,10 +102,10 @@ def read_task(task: ReadTask) -> TaskResult:
                     _reject(each, task, result)
                     continue
                 source = each.source or ""
-                if task.side_by_side and source == reader.source_name:
+                if task.side_by_side and shard.corpus and source == reader.source_name:
                     source = f"{source}/{shard.corpus}"
                 digests, fields, attributes = compared(each, source)
-                name = clipped(each.lang or ""), clipped(source)
+                name = _listed(each.lang or "", languages), _listed(source, sources)
                 label = labels.get(name)
                 if label is None:
                     label = _new_label(result, Label(number, *name), task.most_labels)
@@ -131,6 +132,15 @@ def _add_rows(rows: bytearray, runs: RunWriter) -> None:
     if rows:
         runs.add_columns(np.frombuffer(bytes(rows), np.uint64).reshape(-1, COLUMNS).T)
         rows.clear()
+
+
+def _listed(name: str, names: set[str]) -> str:
+    """Return the clipped name of a language or source; beyond a thousand of a task, they are counted together."""
+    name = clipped(name)
+    if name not in names and len(names) >= MOST_NAMES:
+        return FURTHER
+    names.add(name)
+    return name
 
 
 def _new_label(result: TaskResult, label: Label, most: int) -> int:

@@ -127,14 +127,17 @@ def compare(
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         meter = Meter(limits, planned.read)
 
-        def results(stage: str, function: Callable[[T], R], tasks: Sequence[T], sizes: Sequence[int]) -> Iterator[R]:
+        def results(
+            stage: str, function: Callable[[T], R], tasks: Sequence[T], names: Sequence[str], sizes: Sequence[int]
+        ) -> Iterator[R]:
             show = None if progress is None else partial(progress, stage)
-            return results_of(stage, function, tasks, sizes, workers, meter, show, scratch)
+            return results_of(stage, function, tasks, names, sizes, workers, meter, show, scratch)
 
         for name, side in (("old", before), ("new", after)):
             side.tasks = list(_read_tasks(side, on_bad_record, scratch / name))
             sizes = [sum(shard.size for _, shard in task.shards) for task in side.tasks]
-            side.read = list(results(f"reading {name}", read_task, side.tasks, sizes))
+            files = [task.shards[0][1].name for task in side.tasks]
+            side.read = list(results(f"reading {name}", read_task, side.tasks, files, sizes))
         same_shards = set(before.series) == set(after.series)
         numbers: dict[str, int] = {}
         places = _places(before, numbers), _places(after, numbers)
@@ -148,7 +151,7 @@ def compare(
                 Join(number, low, high, *runs, left, places, same_shards, examples)
                 for number, (low, high) in enumerate(pairwise(bounds))
             ]
-            for result in results(f"comparing {stage}", function, joins, [0] * count):
+            for result in results(f"comparing {stage}", function, joins, [""] * count, [0] * count):
                 joined.add(result, examples)
             runs = left
         return _comparison(before, after, joined, same_shards=same_shards)

@@ -115,6 +115,11 @@ def datasheet(
         "limits": limits,
         **fields,
     }
+    outcome = None
+    if isinstance(verdict, Report):
+        outcome = _reported("validate", verdict)
+    elif verdict is not None:
+        outcome = _reported(Path(verdict).name, load(verdict))
     if isinstance(statistics, Statistics):
         counted = statistics.to_dict()
     elif statistics is not None:
@@ -130,11 +135,6 @@ def datasheet(
             engine=engine,
             **options,
         ).to_dict()
-    outcome = None
-    if isinstance(verdict, Report):
-        outcome = _reported("validate", verdict)
-    elif verdict is not None:
-        outcome = _reported(Path(verdict).name, load(verdict))
     entry = entry_of(str(path))
     notes: list[str] = []
     properties: dict[str, str] = {}

@@ -13,7 +13,7 @@ import io
 import math
 from collections.abc import Iterator
 from contextlib import nullcontext
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 
 from msgspec import Struct
@@ -120,7 +120,7 @@ def markdown(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
 
 def table(sheet: Datasheet, listed: Path | None) -> Iterator[str]:
     """Yield lines of CSV (RFC 4180, with line feeds)."""
-    for cells in [_HEADS, *(field.cells for field in fields(sheet, listed))]:
+    for cells in chain([_HEADS], (field.cells for field in fields(sheet, listed))):
         # A spreadsheet takes a cell that begins like this for a formula.
         safe = [f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell for cell in cells]
         line = io.StringIO()

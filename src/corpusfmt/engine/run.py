@@ -347,13 +347,14 @@ def results_of(
     stage: str,
     function: Callable[[T], R],
     tasks: Sequence[T],
+    names: Sequence[str],
     sizes: Sequence[int],
     workers: Workers,
     meter: Meter,
     progress: Callable[[Progress], None] | None,
     scratch: Path,
 ) -> Iterator[R]:
-    """Yield the results of tasks that read so many bytes each, in order. Raises like `each_ended`."""
+    """Yield the results of tasks, each with the name of its first file and the bytes that it reads, in order. Raises like `each_ended`."""
     with ShardProgress(progress, sizes) as shown:
         results = run_tasks(
             function,
@@ -368,7 +369,7 @@ def results_of(
         )
         yield from each_ended(
             results,
-            [""] * len(tasks),
+            names,
             meter.limits,
             lambda _, reason: f"{stage}: {reason}; run the command again, with fewer --jobs",
         )

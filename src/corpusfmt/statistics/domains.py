@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from functools import cache, lru_cache
 from itertools import chain, islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from msgspec import Struct
 
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import publish
+from corpusfmt.model import Incomplete, full_disk
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
@@ -111,10 +113,7 @@ def public_suffix_list() -> str:
 
 def domains_in(folder: Path, documents: int, listed: Place | None = None) -> Domains:
     """Return the domains of `documents` documents from the runs in a folder; write all of them into the file `listed`."""
-    with closing(sqlite3.connect(folder / "domains", isolation_level=None)) as database:
-        # Nothing is needed after a crash: the folder is removed.
-        database.execute("pragma journal_mode = off")
-        database.execute("pragma synchronous = off")
+    with _database(folder / "domains") as database:
         database.execute("create table counts (domain text primary key, documents int, bytes int) without rowid")
         for run in sorted(folder.glob("*.run")):
             database.executemany(
@@ -131,6 +130,18 @@ def domains_in(folder: Path, documents: int, listed: Place | None = None) -> Dom
                 file.write(b"domain,documents,bytes\n")
                 file.writelines(f"{domain},{number},{size}\n".encode() for domain, number, size in chain(most, ranked))
     return Domains(public_suffix_list(), known, documents - known, distinct, most)
+
+
+@contextmanager
+def _database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Provide a database of which nothing is needed after a crash. Raises `Incomplete` if the disk is full."""
+    try:
+        with closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("pragma journal_mode = off")
+            database.execute("pragma synchronous = off")
+            yield database
+    except sqlite3.OperationalError as error:
+        raise Incomplete(full_disk(OSError(errno.ENOSPC, str(error)))) from error
 
 
 def _read(path: Path) -> Iterator[Row]:

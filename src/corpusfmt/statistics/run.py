@@ -153,7 +153,8 @@ def statistics_of(
         work, meter = Work([task.shards for task in tasks], scratch, about), Meter(limits, planned.read)
         here = [tasks[position] for position in part.positions(work.sizes)]
         sizes = [sum(shard.size for shard in task.shards) for task in here]
-        results = results_of("counting", count_shards, here, sizes, workers, meter, progress, scratch)
+        names = [task.shards[0].name for task in here]
+        results = results_of("counting", count_shards, here, names, sizes, workers, meter, progress, scratch)
         counted = Counted(none)
         for _, each in part.results(work, results, meter):
             counted.merge(each)

@@ -58,7 +58,9 @@ def _source(draft: Draft, at: Defect) -> Iterator[Edit]:
         return
     record_set = _record_set(draft, at.pointer)
     sources = [draft.object_at(f"{field.node.pointer}/source") for field in record_set.fields] if record_set else []
-    columns = [source for source in sources if "column" in (source.get("extract") or ())]
+    columns = [
+        source for source in sources if isinstance(extract := source.get("extract"), dict) and "column" in extract
+    ]
     files = {str(file.get("@id", "")) for source in columns if isinstance(file := source.get("fileObject"), dict)}
     name = str(draft.object_at(at.pointer).get("@id", "")).rpartition("/")[2]
     if len(files) == 1 and name and all("fileObject" in source for source in columns) and (file := files.pop()):
