@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from strategies import examples
 
 from corpusfmt.formats.croissant.data import tables
-from corpusfmt.formats.croissant.data.batches import Batch, Broken, Take
+from corpusfmt.formats.croissant.data.batches import Batch, Broken, Lacking, Take
 from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
@@ -42,7 +42,7 @@ class Column:
 
 @dataclass
 class Seen:
-    """What reading a table shows: rows, the hash of each key by row, and the lines with something wrong."""
+    """What reading a table shows: rows, the hash of each key by row, and what is wrong with lines or the whole file."""
 
     rows: int
     keys: dict[int, int]
@@ -68,6 +68,8 @@ def seen(parts: Iterator[Any], column: Column, *, has_key: bool = True) -> Seen:
                 found.rows += part.size
     except Broken as broken:
         found.faults.append(str(broken.fault))
+    except Lacking as lacking:
+        found.faults += map(str, lacking.faults)
     found.faults.sort()
     if not has_key:
         found.keys.clear()
@@ -134,6 +136,7 @@ def csv_bytes(draw: st.DrawFn) -> bytes:
 @example(b'a,b\n"1" ,x\n', "a", "sc:Text", 100)
 @example(b'"b"x,a\n1,2\n', "a", "sc:Integer", 100)
 @example(b"\xef\xbb\xbfa,b\n1,2\n", "a", "sc:Integer", 100)
+@example(b"a,b\xff\n", "b", "sc:Text", 1)
 def test_blocks_and_rows_agree(data: bytes, name: str, kind: str, size: int) -> None:
     column = Column(Take("column", name), CASTS[kind])
     columns: Sequence[Any] = [column]
