@@ -16,14 +16,12 @@ from typing import Any
 import jsonschema
 import pytest
 from conversion.rows import beside, document, write_rows
-from msgspec.structs import replace
 from stats.uax29 import is_word, segments
 from support import FIXTURES, REPOSITORY, SAMPLE, gzipped, run_cli
 
 import corpusfmt
 from corpusfmt import BadInput, Document, LimitReached, UsageError
 from corpusfmt.engine import run as engine
-from corpusfmt.formats import Reader, named_format
 from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import count, measuring, run
 from corpusfmt.statistics.measuring import Measuring
@@ -113,15 +111,7 @@ def test_the_kernels_make_no_difference(
     assert corpusfmt.stats(corpus, count=OPTIONAL).to_dict() == found.to_dict()
 
 
-def _documents_only(part: count.CountTask) -> Reader:
-    reader = named_format(part.format)[0].reader
-    assert reader is not None
-    return replace(reader, texts=None)
-
-
-def test_what_is_read_as_texts_is_what_is_read_as_documents(
-    dolma_corpus: Path, oscar_corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_metadata_of_other_types_is_not_counted(tmp_path: Path) -> None:
     record = {"metadata": {"identification": {"prob": 0.5}}}
     metadata: list[dict[str, Any]] = [
         {},
@@ -138,13 +128,10 @@ def test_what_is_read_as_texts_is_what_is_read_as_documents(
     write_rows(
         tmp_path / "documents/a.jsonl.gz", [document(place, metadata=each) for place, each in enumerate(metadata)]
     )
-    scores = corpusfmt.stats(tmp_path).language_scores
-    assert (scores.number, scores.total) == (3, 0.75)
-    for corpus in (dolma_corpus, oscar_corpus, tmp_path):
-        found = corpusfmt.stats(corpus, count=OPTIONAL)
-        with monkeypatch.context() as patch:
-            patch.setattr(count, "_reader_of", _documents_only)
-            assert corpusfmt.stats(corpus, count=OPTIONAL).to_dict() == found.to_dict()
+    found = corpusfmt.stats(tmp_path, count=["domains"])
+    assert (found.language_scores.number, found.language_scores.total) == (3, 0.75)
+    assert found.snapshots == {"CC-MAIN-2020-16": 1, "CC-MAIN-2021-04": 1}
+    assert [*found.by_language] == ["", "de"]
 
 
 def test_lines_repeat_across_shards_and_the_empty_ones_do_not_count(tmp_path: Path) -> None:

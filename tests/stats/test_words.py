@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
 from array import array
 from collections import Counter
 from collections.abc import Sequence
 from itertools import accumulate
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stats.uax29 import is_word, segments
 from support import REPOSITORY
 
-from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import measuring
 from corpusfmt.statistics.measuring import Measuring
 
@@ -44,32 +41,6 @@ def number_in(text: str) -> int:
     return words_of([text])[0][0]
 
 
-def measured_in_rows(texts: Sequence[str]) -> tuple[dict[str, array[int]], Counter[str]]:
-    """Return the lengths of the texts of rows, which are read and measured at once, and letters, whether texts are kept or not."""
-    found = []
-    for kept, ascii_only in ((True, True), (False, False)):
-        rows = (json.dumps({"id": "1", "text": text, "source": "s"}, ensure_ascii=ascii_only) for text in texts)
-        measured = Measuring(words=True, keeps_texts=kept)
-        clean = glance.clean_texts("".join(f"{row}\n" for row in rows).encode(), measured.tables)
-        assert clean is not None
-        assert clean.data == ("\n".join(texts).encode() if kept else b"")
-        found.append((measured.columns(clean.measures), measured.scripts))
-    assert found[0] == found[1]
-    return found[0]
-
-
-def test_rows_that_are_read_again_count_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel has measured them, and the decoder refuses them: they become documents."""
-
-    def refused(_: bytes) -> None:
-        raise msgspec.DecodeError
-
-    monkeypatch.setattr(glance, "_decode_rows", refused)
-    measured = Measuring(words=True)
-    assert glance.clean_texts(b'{"id":"1","text":"abc","source":"s"}\n', measured.tables) is None
-    assert not measured.scripts
-
-
 def words_of(texts: Sequence[str]) -> tuple[list[int], Counter[str]]:
     """Return what is counted, the same with and without the kernel."""
     data = "\n".join(texts).encode()
@@ -85,8 +56,6 @@ def words_of(texts: Sequence[str]) -> tuple[list[int], Counter[str]]:
             assert without_words.lengths(data, ends.tobytes()) == lengths
             assert not without_words.scripts
         found.append((counts.tolist(), whole.scripts))
-        if glance._BUILT:
-            assert measured_in_rows(texts) == (lengths | {"words": counts}, whole.scripts)
         assert lengths["characters"].tolist() == sizes
         assert lengths["bytes"].tolist() == [len(text.encode()) for text in texts]
         assert lengths["lines"].tolist() == [text.count("\n") + (text[-1:] not in {"", "\n"}) for text in texts]

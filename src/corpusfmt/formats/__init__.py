@@ -33,7 +33,6 @@ from corpusfmt.model import (
     Coverage,
     Document,
     Finding,
-    Json,
     Location,
     Severity,
     Tally,
@@ -201,46 +200,11 @@ class LeftOut(Struct, frozen=True):
     at: Location
 
 
-class Tables(Struct, frozen=True):
-    """What a kernel measures texts by, and how many letters of each script it has found (`statistics.measuring`).
-
-    `classes` and `states` are empty if words are not counted. `keeps_texts` is whether texts are also counted in other ways.
-    """
-
-    classes: bytes
-    states: bytes
-    letters: bytearray
-    keeps_texts: bool
-
-
-class Texts(Struct, frozen=True):
-    """Documents in their order, as far as they are counted, in columns: for formats that need not make a `Document` of each.
-
-    `data` is their texts in UTF-8, joined by LFs, if they are kept, and `measures` what a kernel has measured of them by
-    `Tables`. `metadata` is that of `COUNTED_METADATA`, as far as it occurs; a column has None for documents without it.
-    """
-
-    data: bytes
-    measures: bytes
-    languages: Sequence[str | None]
-    sources: Sequence[str | None]
-    created: Sequence[str | None]
-    added: Sequence[str | None]
-    metadata: Mapping[str, Sequence[Any]]
-    attributes: Sequence[Json] = ()
-
-
-#: What is counted of the metadata of documents, apart from their language.
-COUNTED_METADATA = ("url", "language_score", "oscar", "dump", "snapshot", "cc_segment", "cc_dump", "file_path")
-
-
 class Reader(Struct, frozen=True):
     """How the documents of a format are read, and what a corpus lacks if its layout is faulty."""
 
     #: Read one shard as documents, checking what it reads; a stream that breaks off ends with a `Rejected`.
     read: Callable[[Shard, CheckOptions], Iterator[Document | Rejected | LeftOut]]
-    #: The same for what is only counted.
-    texts: Callable[[Shard, CheckOptions, Tables], Iterator[Texts | Document | Rejected | LeftOut]] | None = None
     #: The same in batches, by the kind that the target takes, with the documents that are in none between them.
     batches: Mapping[type[Batch], Callable[[Shard, CheckOptions], Iterator[Batch | Document | Rejected]]] = field(
         default_factory=dict

@@ -29,7 +29,6 @@
 #include "../_double_encoding.hpp"
 #include "../_json.hpp"
 #include "../_utf8.hpp"
-#include "../_words.hpp"
 #include "../_hashes.hpp"
 
 namespace corpusfmt {
@@ -609,26 +608,18 @@ PyObject* agree(PyObject*, PyObject* arguments) {
     }));
 }
 
-PyObject* texts(PyObject*, PyObject* arguments) {
-    PyObject *object, *scripts;
-    int kept;
-    const char *classes, *next;
-    Py_ssize_t points, states;
+PyObject* texts(PyObject*, PyObject* object) {
     Buffer lines;
-    if (!PyArg_ParseTuple(arguments, "Opy#y#Y", &object, &kept, &classes, &points, &next, &states, &scripts) || !lines.open(object)) return nullptr;
+    if (!lines.open(object)) return nullptr;
     const auto found = clean_rows<Document>(lines.bytes());
     if (!found || found->end < lines.size()) return Py_NewRef(Py_None);
-    Measurer words(classes, next, PyByteArray_AsString(scripts));
-    std::vector<uint64_t> columns(kUnits * found->rows.size());
+    std::vector<uint64_t> ends;
     std::string texts;
-    for (size_t at = 0; at < found->rows.size(); ++at) {
-        if (!kept) texts.assign(3, '\n');  // so that words are known to begin
-        else if (at) texts += '\n';
-        const size_t start = texts.size();
-        append_text(texts, found->rows[at].text.raw);
-        measure(std::string_view(texts).substr(start), texts.data(), points ? &words : nullptr, columns, at);
+    for (const Document& row : found->rows) {
+        append_text(texts, row.text.raw);
+        ends.push_back(texts.size());
     }
-    return Py_BuildValue("NNN", as_bytes(kept ? texts : std::string()), as_bytes(columns), as_bytes(without_texts(lines.bytes(), found->rows)));
+    return Py_BuildValue("NNN", as_bytes(texts), as_bytes(ends), as_bytes(without_texts(lines.bytes(), found->rows)));
 }
 
 PyObject* texts_apart(PyObject*, PyObject* arguments) {
@@ -671,7 +662,7 @@ PyMethodDef kMethods[] = {
     {"empty_texts", guarded<empty_texts>, METH_O, "empty_texts(documents) -> (number of empty texts, row of the first)"},
     {"keys", guarded<keys>, METH_O, "keys(documents) -> XXH64 of each source and id"},
     {"agree", guarded<agree>, METH_VARARGS, "agree(documents, row, attributes, start, end) -> whether ids and sources are the same and spans within texts"},
-    {"texts", guarded<texts>, METH_VARARGS, "texts(lines, kept, classes, next, letters) -> (texts that LFs join, if they are kept, their measures, rows without them), or None"},
+    {"texts", guarded<texts>, METH_O, "texts(lines) -> (all texts, where each ends, rows without them), or None"},
     {"texts_apart", guarded<texts_apart>, METH_VARARGS, "texts_apart(lines, name) -> (texts in quotation marks, rows with empty ones, whether escapes are codes), or None"},
     {"records", guarded<records>, METH_O, "records(lines) -> (bytes read, then columns and where headers change), up to an odd one"},
     {"rows_of_pairs", guarded<rows_of>, METH_VARARGS, "rows_of_pairs(text, records, row, line, most) -> (rows, record ids, bytes of text and of records, next line)"},

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, repeat
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +15,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from corpusfmt.conversion.documents import CUT
-from corpusfmt.formats import CheckOptions, LeftOut, Reader, Rejected, Shard, Texts, named_format
+from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.io.keys import KeyWriter
-from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding
+from corpusfmt.model import INCOMPLETE_CODES, BadInput, Document, Finding, Json
 from corpusfmt.statistics.domains import DomainWriter
 from corpusfmt.statistics.measuring import Measuring
 from corpusfmt.statistics.sizes import (
@@ -79,13 +78,9 @@ def count_shards(task: CountTask) -> Counted:
 
 def documents_of(task: CountTask, shard: Shard) -> Iterator[Document | Rejected | LeftOut]:
     """Yield the documents of a shard. Raises `BadInput` if nothing more of it can be read."""
-    return _reader_of(task).read(shard, task.options)
-
-
-def _reader_of(task: CountTask) -> Reader:
-    fmt, _ = named_format(task.format)
-    assert fmt.reader is not None
-    return fmt.reader
+    reader = named_format(task.format)[0].reader
+    assert reader is not None
+    return reader.read(shard, task.options)
 
 
 class _Lengths:
@@ -93,26 +88,21 @@ class _Lengths:
 
     def __init__(self, counted: Counted) -> None:
         self._counted = counted
-        self._labels: list[Label] = []
+        #: Those of the documents whose lengths come next.
+        self.labels: list[Label] = []
         self._columns: dict[str, array[int]] = {}
 
-    def label(self, languages: Sequence[str | None], sources: Sequence[str | None], variant: str) -> None:
-        """Note the labels of the next documents."""
-        pairs = list(zip(languages, sources, strict=True))
-        labels = {pair: (clipped(pair[0] or ""), clipped(pair[1] or ""), variant) for pair in set(pairs)}
-        self._labels += map(labels.__getitem__, pairs)
-
     def extend(self, columns: Mapping[str, array[int]]) -> None:
-        """Add the lengths of all documents whose labels were noted since the last time."""
+        """Add the lengths of all documents with new labels."""
         for name, column in columns.items():
             self._columns.setdefault(name, array("q")).extend(column)
-        if len(self._labels) >= _MOST_LENGTHS:
+        if len(self.labels) >= _MOST_LENGTHS:
             self.flush()
 
     def flush(self) -> None:
         """Add all lengths to the counts."""
         places: dict[Label, list[int]] = {}
-        for place, label in enumerate(self._labels):
+        for place, label in enumerate(self.labels):
             places.setdefault(label, []).append(place)
         for label, own in places.items():
             size = Size()
@@ -121,7 +111,7 @@ class _Lengths:
             coarse = size.coarse()
             for grouping, name in zip(GROUPINGS, label, strict=True):
                 self._counted.group(grouping, name).merge(coarse)
-        self._labels, self._columns = [], {}
+        self.labels, self._columns = [], {}
 
 
 class _Waiting:
@@ -146,8 +136,7 @@ class _Counting:
     def __init__(self, task: CountTask) -> None:
         self._task = task
         self.result = Counted()
-        keeps_texts = not task.count.isdisjoint({"repeats", "tokens"})
-        self._measuring = Measuring(words="words" in task.count, keeps_texts=keeps_texts)
+        self._measuring = Measuring(words="words" in task.count)
         self._texts: list[bytes] = []
         self._lengths = _Lengths(self.result)
         self._scores = _Waiting(self.result.scores)
@@ -163,15 +152,10 @@ class _Counting:
         """Count the documents of a shard."""
         variant = clipped(shard.corpus) if self._task.side_by_side else ""
         self._is_whole = True
-        reader, options = _reader_of(self._task), self._task.options
-        tables = self._measuring.tables
         try:
-            for each in reader.texts(shard, options, tables) if reader.texts else reader.read(shard, options):
+            for each in documents_of(self._task, shard):
                 if isinstance(each, Document):
                     self._take(each, variant)
-                elif isinstance(each, Texts):
-                    self._pass_on()
-                    self._take_all(each, variant)
                 elif isinstance(each, LeftOut):
                     self.result.left_out[each.what] += 1
                 else:
@@ -202,44 +186,27 @@ class _Counting:
         text = document.text.encode()
         self._texts.append(text)
         self._bytes += len(text) + _DOCUMENT_BYTES
-        self._lengths.label([document.lang], [document.source], variant)
+        self._lengths.labels.append((clipped(document.lang or ""), clipped(document.source or ""), variant))
         count_months(self.result.created, [document.created])
         count_months(self.result.added, [document.added])
         if document.metadata:
-            self._note({name: [value] for name, value in document.metadata.items()}, [len(text)])
+            self._note(document.metadata, len(text))
         if "attributes" in self._task.count:
             for name, spans in _attributes(document):
                 self._note_spans(clipped(name), spans)
         if self._bytes >= _BATCH_BYTES:
             self._pass_on()
 
-    def _take_all(self, found: Texts, variant: str) -> None:
-        self._lengths.label(found.languages, found.sources, variant)
-        count_months(self.result.created, found.created)
-        count_months(self.result.added, found.added)
-        lengths = self._measuring.columns(found.measures)
-        self._count(found.data, lengths)
-        self._note(found.metadata, lengths["bytes"])
-        if "attributes" in self._task.count:
-            for attributes in found.attributes:
-                for name, spans in attributes.items():
-                    self._note_spans(clipped(name), spans)
-
-    def _note(self, metadata: Mapping[str, Sequence[Any]], sizes: Iterable[int]) -> None:
-        """Note the metadata, in columns, of documents with texts of these sizes in bytes."""
-        if self._domains is not None and "url" in metadata:
-            for address, size in zip(metadata["url"], sizes, strict=True):
-                if isinstance(address, str):
-                    self._domains.add(address, size)
-        scores: Iterable[Any] = metadata.get("language_score", ())
-        if (records := metadata.get("oscar")) is not None:
-            scores = map(_score_of, scores or repeat(None), records)
-        self._scores.extend([each for each in scores if type(each) in _NUMBERS and abs(each) <= _MOST_SCORE])
-        if columns := [metadata[name] for name in _SNAPSHOT_FIELDS if name in metadata]:
-            strings = [[value if isinstance(value, str) else "" for value in column] for column in columns]
-            for texts, number in Counter(zip(*strings, strict=True)).items():
-                if snapshot := next(filter(None, map(_SNAPSHOT.search, texts)), None):
-                    count_name(self.result.snapshots, snapshot.group(), number)
+    def _note(self, metadata: Json, size: int) -> None:
+        """Note the metadata of a document with a text of `size` bytes."""
+        if self._domains is not None and isinstance(address := metadata.get("url"), str):
+            self._domains.add(address, size)
+        score = _score_of(metadata.get("language_score"), metadata.get("oscar"))
+        if type(score) in _NUMBERS and abs(score) <= _MOST_SCORE:
+            self._scores.extend([score])
+        texts = (text for name in _SNAPSHOT_FIELDS if isinstance(text := metadata.get(name), str))
+        if snapshot := next(filter(None, map(_SNAPSHOT.search, texts)), None):
+            count_name(self.result.snapshots, snapshot.group())
 
     def _note_spans(self, name: str, spans: Any) -> None:
         attribute = self.result.attribute(name)
@@ -254,23 +221,17 @@ class _Counting:
 
     def _pass_on(self) -> None:
         """Count the texts that wait, all at once."""
-        if self._texts:
-            ends = array("q", accumulate((len(text) + 1 for text in self._texts), initial=-1))[1:]
-            data = b"\n".join(self._texts)
-            self._count(data, self._measuring.lengths(data, ends.tobytes()))
-            self._texts, self._bytes = [], 0
-
-    def _count(self, data: bytes, lengths: dict[str, array[int]]) -> None:
-        """Count texts, which LFs join, by their lengths in each unit, and what was noted of their documents."""
-        if self._measuring.tables.keeps_texts:
-            starts = accumulate((size + 1 for size in lengths["bytes"]), initial=0)
-            texts = [data[start : start + size] for start, size in zip(starts, lengths["bytes"], strict=False)]
+        if texts := self._texts:
+            ends = array("q", accumulate((len(text) + 1 for text in texts), initial=-1))[1:]
+            data = b"\n".join(texts)
+            lengths = self._measuring.lengths(data, ends.tobytes())
             if "tokens" in self._task.count:
                 counts = tokens_in([text.decode() for text in texts], self._task.scratch / TOKENIZER)
                 lengths["tokens"] = array("q", counts)
             if self._keys:
                 self._add_keys(data, texts)
-        self._lengths.extend(lengths)
+            self._lengths.extend(lengths)
+            self._texts, self._bytes = [], 0
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
         import numpy as np  # noqa: PLC0415 - takes a tenth of a second, and only repeats need it

@@ -13,7 +13,6 @@ from functools import cache
 from itertools import pairwise
 
 from corpusfmt._resources import resource
-from corpusfmt.formats import Tables
 
 try:
     from corpusfmt.io import _native
@@ -135,12 +134,10 @@ def _after(state: _State, flags: int) -> tuple[_State, bool]:
 class Measuring:
     """Measures texts in lines, characters, bytes and, if asked for, `words`; then it also counts the letters of all by script."""
 
-    def __init__(self, *, words: bool, keeps_texts: bool = False) -> None:
+    def __init__(self, *, words: bool) -> None:
         self._words = words
-        #: For a kernel that measures texts while it reads them.
-        self.tables = Tables(
-            *_automaton() if words else (b"", b""), bytearray(_MOST_SCRIPTS * _NUMBER_BYTES), keeps_texts
-        )
+        self._classes, self._states = _automaton() if words else (b"", b"")
+        self._letters = bytearray(_MOST_SCRIPTS * _NUMBER_BYTES)
 
     def lengths(self, data: bytes, ends: bytes) -> dict[str, array[int]]:
         """Return the lengths of texts that LFs join to valid UTF-8, by unit; `ends` are the places after each."""
@@ -150,15 +147,12 @@ class Measuring:
             decoded = [text.decode() for text in texts]
             characters = list(map(len, decoded))
             words = list(map(self._words_in, decoded)) if self._words else characters
-            return self.columns(array("q", [*lines, *words, *characters, *map(len, texts)]).tobytes())
-        measures = _native.measures(data, ends, self.tables.classes, self.tables.states, self.tables.letters)
-        if measures is None:
-            raise ValueError("the texts are not UTF-8")
-        return self.columns(measures)
-
-    def columns(self, measures: bytes) -> dict[str, array[int]]:
-        """Return the lengths of texts that a kernel has measured by `tables`, by unit."""
-        found = array("q", measures)
+            found = array("q", [*lines, *words, *characters, *map(len, texts)])
+        else:
+            measures = _native.measures(data, ends, self._classes, self._states, self._letters)
+            if measures is None:
+                raise ValueError("the texts are not UTF-8")
+            found = array("q", measures)
         number = len(found) // len(_COLUMNS)
         columns = {name: found[place * number : (place + 1) * number] for place, name in enumerate(_COLUMNS)}
         if not self._words:
@@ -167,8 +161,8 @@ class Measuring:
 
     def _words_in(self, text: str) -> int:
         """Return the number of words, and count the letters, as the kernel does."""
-        classes, after = memoryview(self.tables.classes).cast("H"), memoryview(self.tables.states).cast("H")
-        letters = memoryview(self.tables.letters).cast("Q")
+        classes, after = memoryview(self._classes).cast("H"), memoryview(self._states).cast("H")
+        letters = memoryview(self._letters).cast("Q")
         for character, number in Counter(text).items():
             letters[classes[ord(character)] >> 8] += number
         state = words = 0
@@ -180,5 +174,5 @@ class Measuring:
     @property
     def scripts(self) -> Counter[str]:
         """Letters by script."""
-        numbers = array("Q", bytes(self.tables.letters))
+        numbers = array("Q", bytes(self._letters))
         return +Counter({name: numbers[place] for name, place in _numbers_of_scripts().items() if place})

@@ -11,7 +11,7 @@ from corpusfmt.formats import CheckOptions, Format, Mend, Reader
 from corpusfmt.formats.describing import Contents, Describer, FieldOf, RecordSetOf, rows_of
 from corpusfmt.formats.dolma.check import check, finish
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS, NameKind, detect, kind_of_name, plan
-from corpusfmt.formats.dolma.read import attribute_sets, blocks, read, texts
+from corpusfmt.formats.dolma.read import attribute_sets, blocks, read
 from corpusfmt.formats.dolma.rowfiles import NO_FINAL_NEWLINE
 from corpusfmt.formats.dolma.ruleset import RULES, VERSION
 from corpusfmt.formats.parts import EncodedRows, Item, Loaded, RowBlock, Writer
@@ -172,7 +172,6 @@ FORMAT = Format(
     facts=FewKeys,
     reader=Reader(
         read,
-        texts,
         batches={RowBlock: blocks},
         by_row=True,
         attribute_sets=attribute_sets,

@@ -8,16 +8,13 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-from msgspec import Struct, defstruct
-from msgspec.structs import astuple
+from msgspec import Struct
 
-from corpusfmt.formats import COUNTED_METADATA, Tables, Texts
 from corpusfmt.formats.dolma.rows import AttributesRow, DocumentRow
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.rows.records import Row
-from corpusfmt.io.jsonlines import UNDECODABLE, decode_objects, decoded_lines
+from corpusfmt.io.jsonlines import decode_objects, decoded_lines
 from corpusfmt.model import Json
 
 try:
@@ -123,44 +120,6 @@ def clean_attributes(data: bytes) -> Values | None:
     may_accept = _BUILT and RULES.accepts_unseen(Row, AttributesRow, Spans)
     found = _native.attributes(data) if may_accept else None
     return values_of(found[2]) if found is not None and found[0] == len(data) else None
-
-
-_Metadata = defstruct(
-    "_Metadata", [(name, Any, None) for name in ("language", *COUNTED_METADATA)], frozen=True, gc=False
-)
-
-
-class _Row(Struct, gc=False):
-    source: str
-    created: str | None = None
-    added: str | None = None
-    attributes: Json = {}
-    metadata: _Metadata = _Metadata()  # type: ignore[valid-type]
-
-
-_decode_rows = msgspec.json.Decoder(_Row).decode_lines
-
-
-def clean_texts(data: bytes, tables: Tables) -> Texts | None:
-    """Return the documents of a block of whole lines as what is counted; None without the kernel, or if one may be faulty."""
-    before = bytes(tables.letters)
-    found = _native.texts(data, tables.keeps_texts, tables.classes, tables.states, tables.letters) if _BUILT else None
-    if found is None:
-        return None
-    texts, measures, others = found
-    try:
-        rows = _decode_rows(others)
-    except UNDECODABLE:
-        tables.letters[:] = before
-        return None
-    sources, created, added, attributes, metadata = zip(*map(astuple, rows), strict=True)
-    columns = dict(zip(_Metadata.__struct_fields__, zip(*map(astuple, metadata), strict=True), strict=True))
-    languages = [language if isinstance(language, str) else None for language in columns.pop("language")]
-    # Most columns have a value in all rows, or in none.
-    occurring = {
-        name: column for name, column in columns.items() if column[0] is not None or column.count(None) < len(column)
-    }
-    return Texts(texts, measures, languages, sources, created, added, occurring, attributes)
 
 
 def glance_at_attributes(data: bytes, start: int = 0) -> AttributesGlance | None:

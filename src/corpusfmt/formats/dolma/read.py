@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.formats import CheckOptions, Rejected, Shard, Tables, Texts
+from corpusfmt.formats import CheckOptions, Rejected, Shard
 from corpusfmt.formats.dolma.alignment import other_count, other_id, other_source
-from corpusfmt.formats.dolma.glance import UNCLEAR, clean_attributes, clean_documents, clean_texts
+from corpusfmt.formats.dolma.glance import UNCLEAR, clean_attributes, clean_documents
 from corpusfmt.formats.dolma.layout import ATTRIBUTES, DOCUMENTS
 from corpusfmt.formats.dolma.rowfiles import DolmaFile, judged_attributes, judged_document, located_lines, shared_by
 from corpusfmt.formats.dolma.rows import DocumentRow
@@ -32,7 +31,6 @@ from corpusfmt.model import BadInput, Document, Finding, Json, Location, Severit
 from corpusfmt.rules import Grading, Judge, finding_of
 
 _FIELDS = ("id", "text", "source", "added", "created", "metadata", "attributes")
-Item = TypeVar("Item")
 
 # Bytes of rows in one batch: what is made of them fits a processor's cache.
 _PIECE = 256 * 1024
@@ -61,40 +59,22 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected]:
     yield from rejections(judge, b"")
 
 
-def texts(shard: Shard, options: CheckOptions, tables: Tables) -> Iterator[Texts | Document | Rejected]:
-    """Yield the same as `read`, without making documents of clean rows if there are no attribute sets."""
-
-    def counted(block: Block, file: DolmaFile) -> Iterator[Texts | Document | Rejected]:
-        clean = clean_texts(block.data, tables)
-        return _rows_of(block, file, shard) if clean is None else iter([clean])
-
-    return _by_block(shard, options, counted)
-
-
 def blocks(shard: Shard, options: CheckOptions) -> Iterator[RowBlock | Document | Rejected]:
     """Yield the same as `read`, in blocks of rows if there are no attribute sets."""
-
-    def divided(block: Block, file: DolmaFile) -> Iterator[RowBlock]:
-        line = block.line
-        for start, data in pieces(block.data, _PIECE):
-            piece = Block(data, line, block.byte + start)
-            yield RowBlock(data, each=partial(_rows_of, piece, file, shard))
-            line += count_lines(data)
-
-    return _by_block(shard, options, divided)
-
-
-def _by_block(
-    shard: Shard, options: CheckOptions, convert: Callable[[Block, DolmaFile], Iterator[Item | Document | Rejected]]
-) -> Iterator[Item | Document | Rejected]:
-    """Yield what is made of each block of whole lines, or what `read` yields if there are attribute sets."""
     if len(shard.files) > 1 or DOCUMENTS not in shard.files or not RULES.accepts_unseen(Row, DocumentRow):
         yield from read(shard, options)
         return
     judge = _judge(shard.name)
     file = DolmaFile(shard.files[DOCUMENTS], judge, options)
     for block in file.blocks():
-        yield from _rows_of(block, file, shard) if isinstance(block, LongLine) else convert(block, file)
+        if isinstance(block, LongLine):
+            yield from _rows_of(block, file, shard)
+            continue
+        line = block.line
+        for start, data in pieces(block.data, _PIECE):
+            piece = Block(data, line, block.byte + start)
+            yield RowBlock(data, each=partial(_rows_of, piece, file, shard))
+            line += count_lines(data)
     yield from rejections(judge, b"")
 
 

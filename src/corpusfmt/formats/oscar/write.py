@@ -222,18 +222,16 @@ def _parts_of(document: Document) -> tuple[bytes, int, Json, bytes]:
 
 
 def _of_rows(rows: bytes, field: str) -> list[tuple[str, OscarText]] | None:
-    found = _native.texts(rows, True, b"", b"", bytearray()) if _native is not None else None
+    found = _native.texts(rows) if _native is not None else None
     if found is None:
         return None
-    data, measures, others = found
+    data, ends, others = found
     decoded = decoded_lines(_decode_rows, others)
     if decoded is None:
         return None
     items = []
-    end = -1
-    for size, row in zip(memoryview(measures).cast("Q")[-len(decoded) :], decoded, strict=True):
-        start = end + 1
-        end = start + size
+    start = 0
+    for end, row in zip(memoryview(ends).cast("Q"), decoded, strict=True):
         del row["text"]
         metadata = row.get("metadata") or {}
         language = metadata.get(field)
@@ -242,6 +240,7 @@ def _of_rows(rows: bytes, field: str) -> list[tuple[str, OscarText]] | None:
         if PROVENANCE in metadata or None in row.values():
             return None
         text, lines, blank = _lines_of(data[start:end])
+        start = end
         headers = {DOCUMENT_HEADER: whole_row(row)}
         if blank is not None:
             headers[BLANK_LINES_HEADER] = blank
