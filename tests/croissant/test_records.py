@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from croissant.documents import check, document, errors
 from hypothesis import given
@@ -19,9 +20,12 @@ from hypothesis import strategies as st
 from support import run_cli
 
 import corpusfmt
-from corpusfmt.formats.croissant.data import csvrows, reader
+from corpusfmt.formats import CheckOptions, ReadOptions
+from corpusfmt.formats.croissant.data import csvrows, judging, reader
+from corpusfmt.formats.croissant.data.documents import plan_reading
 from corpusfmt.formats.croissant.model.casts import date_in, date_pattern
 from corpusfmt.io.limits import LimitReached, Limits
+from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Finding, UsageError
 
 Json = dict[str, Any]
@@ -959,6 +963,36 @@ def test_of_many_repeated_keys_ten_are_told_and_the_others_counted(tmp_path: Pat
     assert {each.message for each in found} == {'recordSet "r": the key `1` is repeated, first in record 1 of t.json'}
 
 
+def test_keys_of_one_hash_are_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = record_set(field("id", "t.json", {"jsonPath": "$[*].id"}, "sc:Integer"), key={"@id": "r/id"})
+    rows = [{"id": number} for number in range(50)]
+    path = write(tmp_path, [file("t.json", "application/json")], table, t__json=json.dumps(rows).encode())
+    monkeypatch.setattr(judging, "hashes_of", lambda keys: np.zeros(len(keys), dtype=np.uint64))
+    assert corpusfmt.validate(path, format="croissant", data=True).verdict == "valid"
+    monkeypatch.setattr(judging, "MOST_KEYS", 20)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    (found,) = [each for each in report.findings if each.code == "GEN003"]
+    assert (found.location.path, found.message) == ("t.json", "keys were chosen to have equal hashes")
+
+
+@pytest.mark.parametrize("broken", ["", "x"])
+def test_references_to_very_many_columns_of_a_file(broken: str, tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(150)]
+    films = [field("", "films.csv", {"column": name}, "sc:Integer", **{"@id": f"films/{name}"}) for name in names]
+    views = [field(name, "views.csv", {"column": name}, references={"@id": f"films/{name}"}) for name in names]
+    header, row = ",".join(names), ",".join(map(str, range(150)))
+    contents = {
+        "films__csv": f"{header}\n{row.replace('77', broken or '77')}\n".encode(),
+        "views__csv": f"{header}\n{row}\n{row.replace('149', '7')}\n".encode(),
+    }
+    path = write(tmp_path, TABLES, record_set(*films, name="films"), record_set(*views), **contents)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    found = [(each.location.line, each.message) for each in report.findings if each.code == "CRO613"]
+    assert found == [(3, 'recordSet "r" › field "r/c149": `7` is not a value of `films/c149`')]
+    left_out = [reason for _, what, reason in report.coverage.not_run if what == "CRO613"]
+    assert left_out == (['recordSet "films" › field "films/c77": some values cannot be read'] if broken else [])
+
+
 def test_many_references_that_lead_nowhere(tmp_path: Path) -> None:
     contents = {**CONTENTS, "views__csv": b"film,user\n" + b"7,x\n" * 25 + b"1,y\n"}
     path = write(tmp_path, TABLES, FILMS, record_set(*VIEWS), **contents)
@@ -985,6 +1019,20 @@ def test_references_to_several_columns_of_a_file(missing: bool, tmp_path: Path) 
     ]
     left_out = [reason for _, what, reason in report.coverage.not_run if what == "CRO613"]
     assert left_out == (['recordSet "films" › field "films/user": some values cannot be read'] if missing else [])
+
+
+def test_the_files_of_a_set_in_a_folder_and_in_an_archive(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a.txt").write_text("one")
+    with zipfile.ZipFile(tmp_path / "d.zip", "w") as archive:
+        archive.writestr("a.txt", "two")
+    containers = [file("d.zip", "application/zip"), file("d", "inode/directory")]
+    in_both = files("d-set", "*.txt", containedIn=[{"@id": "d.zip"}, {"@id": "d"}])
+    text = field("text", "d-set", {"fileProperty": "content"})
+    path = write(tmp_path, [*containers, in_both], record_set(text))
+    assert [each["r/text"] for each in corpusfmt.records(path)] == ["two", "one"]
+    (shard,) = plan_reading(entry_of(str(path)), CheckOptions(reading=ReadOptions(text_field="text"))).shards
+    assert [each.path for each in shard.files.values()] == ["metadata.json", "d.zip", "a.txt"]
 
 
 def test_a_reference_to_a_whole_file_is_none_to_its_values(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def members_of(view: Resource, entry: Entry, selects: Callable[[str], bool] = la
     with entry.open() as file:
         head = file.read(512)
     if not is_archive(head):
-        if claims_archive(view, entry.path):
+        if claims_archive(view, entry.path) or claims_archive(view, view.text("sc:contentUrl") or ""):
             message = f"{view.title}: `{entry.path}` is not a zip or tar archive"
             raise Broken(Fault(DATA_ARCHIVE_CORRUPT, Problem(message, place, f"{hint}, or correct `encodingFormat`")))
         said = f"not a zip or tar (encodingFormat {', '.join(view.formats) or 'none'})"
@@ -292,9 +292,10 @@ class Files:
                 if isinstance(target, Resource) and target is not view:
                     yield from self.local(target)
         with suppress(Broken, NotRead):
-            archives = [entry for each in self.containers_of(view) if (entry := self.entry(each)).kind == "file"]
+            containers = [self.entry(each) for each in self.containers_of(view)]
+            archives = [each for each in containers if each.kind == "file"]
             yield from archives
-            if not archives:
+            if self.is_listed(view) or not archives or len(archives) < len(containers):
                 yield from (opened.entry for opened in self.opened(view) if opened.entry is not None)
 
     def _selected(self, view: FileSet, containers: Sequence[FileObject]) -> Iterator[Opened]:

@@ -57,10 +57,12 @@ from corpusfmt.formats.croissant.data.tables import (
     hashes_of,
     judged,
 )
-from corpusfmt.formats.croissant.model.graph import Description, Field, RecordSet, Resource
+from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource
 from corpusfmt.formats.croissant.model.wording import clip
+from corpusfmt.formats.whole import MOST_KEYS
 from corpusfmt.io.keys import Hashes, KeyWriter, Place, few_hashes, repeated_in_batches
 from corpusfmt.io.keys import unmatched as unmatched_places
+from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
 
@@ -70,6 +72,8 @@ _MEDIA = {"sc:ImageObject": "images are", "sc:AudioObject": "sound is", "sc:Vide
 _CODES = ("CRO606", "CRO607", "CRO608", "CRO609", "CRO610", "CRO611", "CRO612", "CRO613", "CRO617")
 # The rules that `Storage` reports at places in the description.
 _REPORTED_OF_FILES = (DATA_FILESET_EMPTY, DATA_ARCHIVE_CORRUPT, DATA_FORMAT_MISMATCH)
+# The identity of a referenced field.
+_Name = tuple[int, int, str]
 # How often one source is read for the fields that others refer to.
 _MOST_PASSES = 100
 # The number of keys that are compared in memory, in 24 bytes each.
@@ -186,9 +190,9 @@ class _DataJudge:
         self._reader = reader
         self._report = report
         #: The folder with the keys of each referenced field, or why there is none.
-        self._targets: dict[tuple[int, int, str], Path | NotRead] = {}
+        self._targets: dict[_Name, Path | NotRead] = {}
         self._passes: Counter[int] = Counter()
-        self._broken: list[Fault] = []
+        self._broken: set[Fault] = set()
         self.gaps: list[Gap] = []
         self._left_out: set[Gap] = set()
         #: The number of records read.
@@ -204,7 +208,7 @@ class _DataJudge:
                     self._leave_out(_CODES, reason)
                 except Broken as broken:
                     if broken.fault not in self._broken:
-                        self._broken.append(broken.fault)
+                        self._broken.add(broken.fault)
                         self._pass_on(broken.fault)
 
     def _record_set(self, record_set: RecordSet) -> None:
@@ -274,12 +278,14 @@ class _DataJudge:
         self, record_set: RecordSet, origin: Origin, leaves: list[Leaf], key: list[Leaf], edges: list[Edge]
     ) -> None:
         """Read one source of a record set: check its values, its key, and its foreign keys."""
+        self._collect([edge.remote for edge in edges])
         targets = []
         for edge in edges:
-            try:
-                targets.append((edge, self._keys_of(edge.remote)))
-            except NotRead as reason:
-                self._leave_out(("CRO613",), reason)
+            target = self._targets[_name_of(edge.remote)]
+            if isinstance(target, NotRead):
+                self._leave_out(("CRO613",), target)
+            else:
+                targets.append((edge, target))
         folders = list(dict.fromkeys(folder for _, folder in targets))
         known = {folder: few_hashes([folder]) for folder in folders} if len(folders) <= _MOST_KNOWN else {}
         of_key = [_Watched(KeyOf(key), self._folder())] if key else []
@@ -344,40 +350,54 @@ class _DataJudge:
         for batch in self._reader.batches(origin, takes_of(leaves)):
             yield self._reader.evaluated(leaves, batch)
 
-    def _keys_of(self, remote: Leaf) -> Path:
-        """Return the folder with the keys of a referenced field, which is read once. Raises `NotRead`."""
-        name = id(remote.origin), id(remote.field), remote.take.name
-        if name not in self._targets:
-            leaf = remote
+    def _collect(self, remotes: Iterable[Leaf]) -> None:
+        """Collect the keys of referenced fields, each once: columns of one file together."""
+        together: defaultdict[object, dict[_Name, Leaf]] = defaultdict(dict)
+        for remote in remotes:
+            name, leaf = _name_of(remote), remote
+            if name in self._targets:
+                continue
             if isinstance(remote.origin, RecordSet) and remote.origin.rows is None and not remote.field.sub_fields:
                 with suppress(NotRead):  # the reference itself reports it
                     drawn = leaf_of(remote.field)  # its values are taken unchanged
                     leaf = drawn if isinstance(drawn.origin, Resource) else remote
-            try:
-                self._targets[name] = self._collected(leaf)
-            except NotRead as reason:
-                self._targets[name] = reason
-        target = self._targets[name]
-        if isinstance(target, NotRead):
-            raise target
-        return target
+            is_column = isinstance(leaf.origin, FileObject) and leaf.take.kind == "column"
+            together[id(leaf.origin) if is_column else name][name] = leaf
+        for leaves in together.values():
+            self._collect_together(leaves)
 
-    def _collected(self, leaf: Leaf) -> Path:
-        self._passes[id(leaf.origin)] += 1
-        if self._passes[id(leaf.origin)] > _MOST_PASSES:
-            reason = f"{leaf.origin.title}: references to this source need more than {_MOST_PASSES} passes over it"
-            raise NotRead(reason)
-        watched = _Watched(KeyOf([leaf], required=False), self._folder())
-        for part in self._parts(leaf.origin, [leaf], [watched.key]):
+    def _collect_together(self, leaves: dict[_Name, Leaf]) -> None:
+        try:
+            self._targets |= zip(leaves, self._collected(list(leaves.values())), strict=True)
+        except NotRead as reason:
+            half = len(leaves) // 2
+            if not half:
+                self._targets |= dict.fromkeys(leaves, reason)
+                return
+            for some in (list(leaves)[:half], list(leaves)[half:]):
+                self._collect_together({name: leaves[name] for name in some})
+
+    def _collected(self, leaves: Sequence[Leaf]) -> list[Path]:
+        """Return the folder with the keys of each leaf of one source. Raises `NotRead` if there is one without."""
+        origin = leaves[0].origin
+        self._passes[id(origin)] += 1
+        if self._passes[id(origin)] > _MOST_PASSES:
+            raise NotRead(f"{origin.title}: references to this source need more than {_MOST_PASSES} passes over it")
+        most = _MOST_WAITING // len(leaves)
+        watched = [_Watched(KeyOf([leaf], required=False), self._folder(), None, most) for leaf in leaves]
+        for part in self._parts(origin, leaves, [each.key for each in watched]):
             if isinstance(part, Accepted):
-                watched.accept(part.keys[0])
+                for each, keys in zip(watched, part.keys, strict=True):
+                    each.accept(keys)
                 continue
-            table = self._reader.evaluated([leaf], part)
+            table = self._reader.evaluated(leaves, part)
             if table.faults or part.faults:
-                raise NotRead(f"{leaf.field.title}: some values cannot be read")
-            watched.take(table)
-        watched.close()
-        return watched.folder
+                raise NotRead(f"{leaves[0].field.title}: some values cannot be read")
+            for each in watched:
+                each.take(table)
+        for each in watched:
+            each.close()
+        return [each.folder for each in watched]
 
     def _folder(self) -> Path:
         folder = self._reader.spill("keys")
@@ -426,6 +446,8 @@ class _DataJudge:
                 first = first_at.get(identity.digest())
                 if first is None:
                     first_at[identity.digest()] = at
+                    if len(first_at) > MOST_KEYS:
+                        raise LimitReached("keys were chosen to have equal hashes", "write other keys", at.path)
                     continue
                 reported += 1
                 if reported <= _SHOWN:
@@ -489,6 +511,10 @@ def _counted(fault: Fault, count: int) -> Fault:
 def _refers_to_files(leaf: Leaf) -> bool:
     origins = [edge.remote.origin for edge in references_of(leaf.field, leaf)]
     return any(not isinstance(origin, RecordSet) or origin.rows is None for origin in origins)
+
+
+def _name_of(leaf: Leaf) -> _Name:
+    return id(leaf.origin), id(leaf.field), leaf.take.name
 
 
 def _leaves_of(fields: Sequence[Field], leaves: Iterable[Leaf]) -> list[Leaf]:
