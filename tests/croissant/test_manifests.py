@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from croissant.documents import SCHEMAS, errors
 from hypothesis import given
 from hypothesis import strategies as st
-from support import gzipped
+from support import every, gzipped, run_cli, tarred, zipped
 
 import corpusfmt
 from corpusfmt.formats.croissant.model.arrays import parsed_shape, shape_fault
+from corpusfmt.model import Finding
 
 Json = dict[str, Any]
 LATER = json.loads((SCHEMAS.parent / "1.1" / "context.jsonld").read_text("utf-8"))["@context"]
@@ -105,6 +107,58 @@ def test_a_file_in_a_manifest_on_the_web_or_in_itself_is_a_gap(tmp_path: Path) -
     report = corpusfmt.validate(path, data=True)
     assert not {"CRO601", "GEN000"} & report.by_rule.keys()
     assert "its manifest is in itself" in str(report.coverage.gaps)
+
+
+_DAMAGED = {
+    "a cut tar.gz": ("list.tar.gz", gzipped(tarred({"list.txt": b"a.txt\n" * 5000}))[:-30]),
+    "a tar cut in a member": ("list.tar", tarred({"list.txt": b"a.txt\n" * 500})[:1000]),
+    "a cut zip": ("list.zip", zipped({"list.txt": b"a.txt\n"})[:-10]),
+    "no archive": ("list.tar.gz", b"<html>"),
+    "a zip with a damaged directory": ("list.zip", zipped({"list.txt": b"a.txt\n"}).replace(b"PK\1\2", b"PK\1\3")),
+}
+_COMMANDS = (
+    "validate metadata.json --data",
+    "records metadata.json",
+    "convert metadata.json out --to dolma --text-field r/text",
+    "stats metadata.json --text-field r/text",
+    "show metadata.json",
+    "datasheet metadata.json -o out.html --text-field r/text",
+    "compare metadata.json metadata.json --text-field r/text",
+    "describe .",
+    "seal .",
+)
+
+
+@pytest.mark.parametrize("command", _COMMANDS, ids=lambda command: command.split()[0])
+@pytest.mark.parametrize("damage", every(4, list(_DAMAGED)))
+def test_a_damaged_manifest_is_no_crash(damage: str, command: str, tmp_path: Path) -> None:
+    name, data = _DAMAGED[damage]
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / name).write_bytes(data)
+    described(tmp_path, LISTED, PATH, TEXT, kind="application/octet-stream", name=name)
+    ran = run_cli(*command.split(), cwd=tmp_path)
+    page = tmp_path / "out.html"
+    said = (ran.stdout + ran.stderr).decode() + (page.read_text("utf-8") if page.exists() else "")
+    assert "Traceback" not in said
+    assert re.search("CRO604|does not (read to its end|begin like an archive)", said)
+    assert (ran.returncode == 0) is (command in ("describe .", "seal ."))
+
+
+@pytest.mark.parametrize("damage", _DAMAGED)
+def test_a_manifest_in_a_damaged_archive(damage: str, tmp_path: Path) -> None:
+    name, data = _DAMAGED[damage]
+    (tmp_path / "a.txt").write_text("one")
+    (tmp_path / name).write_bytes(data)
+    path = described(tmp_path, LISTED, PATH, TEXT)
+    description = json.loads(path.read_bytes())
+    archive = {"@type": "cr:FileObject", "@id": "archive", "contentUrl": name, "encodingFormat": "application/zip"}
+    description["distribution"][0]["containedIn"] = {"@id": "archive"}
+    description["distribution"].append(archive)
+    path.write_text(json.dumps(description))
+    assert {each.code for each in errors(corpusfmt.validate(path, data=True))} == {"CRO604"}
+    found: list[Finding] = []
+    list(corpusfmt.records(path, on_finding=found.append))
+    assert [each.code for each in found] == ["CRO604"]
 
 
 def test_of_many_missing_files_the_first_are_told(tmp_path: Path) -> None:

@@ -6,14 +6,18 @@ import bz2
 import gzip
 import hashlib
 import io
+import json
 import lzma
 import os
 import re
+import struct
 import sys
 import tarfile
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -23,9 +27,11 @@ from hypothesis import strategies as st
 from strategies import damaged
 from support import tarred, zipped
 
+import corpusfmt
 from corpusfmt.formats.croissant.data import storage
 from corpusfmt.formats.croissant.data.files import decompressed, raw
 from corpusfmt.formats.croissant.data.globs import matches
+from corpusfmt.formats.croissant.data.stream import understood
 from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.paths import entry_of
 
@@ -57,6 +63,18 @@ else:
         ("[!b-a].txt", "b.txt", True),
         ("a[*]b", "a*b", True),
         ("a[*]b", "axb", False),
+        ("[]a[b.csv", "[]a[b.csv", True),
+        ("[]a[b.csv", "]b.csv", False),
+        ("[!]a[b.csv", "[!]a[b.csv", True),
+        ("[[]a[b.csv", "[a[b.csv", True),
+        ("[a]b[c]d[e.csv", "abcd[e.csv", True),
+        ("[^a].csv", "^.csv", True),
+        ("[^a].csv", "b.csv", False),
+        ("[!a].csv", "b.csv", True),
+        (r"\*.csv", r"\a.csv", True),
+        (r"\*.csv", "*.csv", False),
+        (r"\[a].csv", r"\a.csv", True),
+        (r"[\].csv", r"\.csv", True),
         ("./a/*", "a/b", True),
         ("**", "a/b/c", True),
         ("", "a", False),
@@ -64,6 +82,12 @@ else:
 )
 def test_globs(pattern: str, path: str, expected: bool) -> None:
     assert matches(pattern, path) is expected
+
+
+@given(st.text("ab*?[]!^-\\.", max_size=12), st.text("ab[]!^-\\.", max_size=12))
+def test_a_segment_is_a_pattern_of_fnmatch(pattern: str, name: str) -> None:
+    if pattern != "**" and not pattern.startswith("./"):
+        assert matches(pattern, name) is fnmatchcase(name, pattern)
 
 
 @given(st.text("ab*?/[]!-\\.", max_size=12), st.text("ab/.", max_size=12))
@@ -198,9 +222,58 @@ def test_data_around_a_zip(tmp_path: Path) -> None:
     assert judged(tmp_path, "a.zip", b"x" + sink.getvalue()) == [("CRO604", "error")]
 
 
+def zip_of(content: bytes, method: int, stated: int, flags: int = 0, said_method: int | None = None) -> bytes:
+    """Return a zip of one member, with the size and checksum of its first `stated` bytes."""
+    data = bytearray(zipped({"m.txt": content}, method))
+    facts = zlib.crc32(content[:stated]), stated
+    for start, at_flags, at_crc, at_size in ((0, 6, 14, 22), (data.rindex(b"PK\x01\x02"), 8, 16, 24)):
+        struct.pack_into("<HH", data, start + at_flags, flags, method if said_method is None else said_method)
+        struct.pack_into("<I", data, start + at_crc, facts[0])
+        struct.pack_into("<I", data, start + at_size, facts[1])
+    return bytes(data)
+
+
+@pytest.mark.parametrize("size", [1, 2_000_000])
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_member_has_the_size_in_the_directory(method: int, size: int, tmp_path: Path) -> None:
+    content = b"x" * size
+    assert judged(tmp_path, "a.zip", zip_of(content, method, size)) == []
+    for stated in {0, size // 2}:
+        assert judged(tmp_path, "a.zip", zip_of(content, method, stated)) == [("CRO604", "error")]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 99])
+def test_an_encrypted_member_is_said_to_be(method: int, tmp_path: Path) -> None:
+    (tmp_path / "a.tar").write_bytes(zip_of(b"x", zipfile.ZIP_STORED, 1, 1, method))
+    (found,) = errors(check(tmp_path / "a.json", document(isLiveDataset=True, distribution=[ARCHIVE]), data=True))
+    assert (found.code, found.message) == ("CRO604", 'distribution "f": `a.tar` is corrupt: `m.txt` is encrypted')
+
+
+def test_a_copy_is_an_archive_by_the_name_of_its_original(tmp_path: Path) -> None:
+    (tmp_path / "copy").write_bytes(b"<html>")
+    web = described(contentUrl="https://example.org/a.zip", encodingFormat="x/y", sha256=None)
+    of_set = {"@type": "cr:FileSet", "@id": "s", "containedIn": {"@id": "f"}, "encodingFormat": "text/plain"}
+    live = document(isLiveDataset=True, distribution=[web, {**of_set, "includes": "*.txt"}])
+    (tmp_path / "a.json").write_text(json.dumps(live))
+    report = corpusfmt.validate(tmp_path / "a.json", data=True, maps={"f": str(tmp_path / "copy")})
+    assert [each.code for each in errors(report)] == ["CRO604"]
+
+
 @pytest.mark.parametrize("path", ["/etc/passwd", "../a.json", "\\\\server\\a", "d/../../a.json"])
 def test_nothing_outside_is_read(path: str, tmp_path: Path) -> None:
     assert checked(tmp_path, described(contentUrl=path)) == ["CRO601"]
+
+
+@pytest.mark.deep
+def test_many_missing_files_take_no_time(tmp_path: Path) -> None:
+    files = [described(contentUrl=f"{number}.tar", sha256=None, **{"@id": f"f{number}"}) for number in range(20_000)]
+    (tmp_path / "a.json").write_text(json.dumps(document(isLiveDataset=True, distribution=files)))
+    entry = entry_of(str(tmp_path / "a.json"))
+    found = storage.Storage(understood(entry), entry.folder(), {})
+    started = time.process_time()
+    found.check()
+    assert len(found.faults) == 20_000
+    assert time.process_time() - started < 5
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:

@@ -138,6 +138,8 @@ def _check_frame(file: BinaryIO, archive: zipfile.ZipFile) -> None:
 
 
 _LOCAL_HEADER = struct.Struct("<26xHH")
+_ENCRYPTED = 0x1
+_MOST_CONTENT = 1 << 60
 
 
 def _content(
@@ -147,6 +149,8 @@ def _content(
 
     It decodes other methods than deflate without a bound on memory.
     """
+    if info.flag_bits & _ENCRYPTED:
+        raise ArchiveFault(f"`{info.filename}` is encrypted")
     if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         reason = f"`{info.filename}` has the compression method {info.compress_type}: pack it with deflate"
         raise NotRead(f"`{account.path}` is not read: {reason}", account.path)
@@ -156,13 +160,15 @@ def _content(
         raise zipfile.BadZipFile(f"`{info.filename}` overlaps the next member")
     account.add(info.compress_size, 0)
     size = 0
+    # The standard library stops at the size in the directory, even if there is more.
+    stated, info.file_size = info.file_size, _MOST_CONTENT
     with archive.open(info) as stream:
         while data := stream.read(READ_SIZE):
             size += len(data)
             account.add(0, len(data))
             yield data
-    if size != info.file_size:
-        raise zipfile.BadZipFile(f"`{info.filename}` has the wrong size")
+    if size != stated:
+        raise ArchiveFault(f"`{info.filename}` has {size:,} bytes, the directory says {stated:,}")
 
 
 # --- tar ---

@@ -1,6 +1,7 @@
 """Internal: Glob patterns over paths: `*` and `?` stay within a path segment, `**` as a whole segment crosses them.
 
-A pattern without a slash matches names at any depth, as in `.gitignore`. Segments are those of `fnmatch`.
+A pattern without a slash matches names at any depth, as in `.gitignore`. Croissant does not say
+which glob patterns it means; segments are those of `fnmatch`, as in mlcroissant, where `^` and a backslash are characters like others.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ def _segments(pattern: str) -> list[re.Pattern[str] | None]:
 
 @lru_cache(maxsize=1 << 14)
 def _expression(segment: str) -> re.Pattern[str]:
-    # For each bracket that opens nothing, `translate` would search the rest of the segment.
-    classes, bracket, rest = segment.rpartition("]")
-    return re.compile(translate(classes + bracket + rest.replace("[", "[[]")))
+    # For each bracket that is not closed, `translate` would search the rest of the segment.
+    end = 0
+    while (start := segment.find("[", end)) >= 0:
+        end = segment.find("]", start + (3 if segment.startswith("[!", start) else 2)) + 1
+        if not end:
+            segment = segment[:start] + segment[start:].replace("[", "[[]")
+            break
+    return re.compile(translate(segment))

@@ -83,6 +83,8 @@ class Storage:
         self._listings: dict[Resource | None, _Listing] = {}
         #: Files whose content was read.
         self._opened: set[FileObject] = set()
+        #: Faults that several views may have, such as those of their manifest.
+        self._reported: set[Fault] = set()
         views = description.views.values()
         self._described = [view for view in views if isinstance(view, FileObject)]
         self._sets = [view for view in views if isinstance(view, FileSet)]
@@ -134,6 +136,11 @@ class Storage:
     def _fault(self, kind: FindingType, view: Resource, name: str, message: str, hint: str) -> None:
         self.faults.append(Fault(kind, Problem(f"{view.title}: {message}", view.place(name), hint)))
 
+    def _once(self, fault: Fault) -> None:
+        if fault not in self._reported:
+            self._reported.add(fault)
+            self.faults.append(fault)
+
     def _leave_out(self, view: Resource, reason: str) -> None:
         self.gaps.append(Gap(_OF_FILES, view.text("sc:contentUrl") or self._description.places.path, reason))
 
@@ -143,7 +150,7 @@ class Storage:
         except NotRead as reason:
             self._leave_out(file, str(reason))
         except Broken as broken:
-            self.faults += [broken.fault] if broken.fault not in self.faults else []
+            self._once(broken.fault)
         else:
             self._at(file, entry)
 
@@ -168,7 +175,7 @@ class Storage:
                 for _ in decompressed(raw(entry), entry.name, entry.path):
                     pass
         except Broken as broken:
-            self.faults.append(broken.fault)
+            self._once(broken.fault)
         except NotRead as reason:
             self._leave_out(file, str(reason))
         except OSError as error:
@@ -233,7 +240,7 @@ class Storage:
                         self._leave_out(inner, inside_another(inner))
                     self._judge(inner, self._facts(inner, member.chunks))
         except Broken as broken:
-            self.faults.append(broken.fault)
+            self._once(broken.fault)
             if not broken.fault.problem.minor:
                 return
         finally:
@@ -333,7 +340,7 @@ class Storage:
             self._leave_out(view, str(not_read))
             return
         except Broken as broken:
-            self.faults += [broken.fault] if broken.fault not in self.faults else []
+            self._once(broken.fault)
             return
         if not named:
             self.faults.append(nothing_selected(view))
