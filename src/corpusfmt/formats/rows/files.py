@@ -96,8 +96,9 @@ class RowFile:
     def blocks(self) -> Iterator[Block | LongLine]:
         """Yield the blocks of the file; a corrupt stream is reported, never raised."""
         for block in self._all_blocks():
-            if isinstance(block, Block) and b"\r\n" in block.data:
-                self._returns += block.data.count(b"\r\n")
+            # One byte is searched for several times as fast as two.
+            if isinstance(block, Block) and b"\r" in block.data and (returns := block.data.count(b"\r\n")):
+                self._returns += returns
                 if self._first_return is None:
                     start = block.data.rfind(b"\n", 0, block.data.index(b"\r\n")) + 1
                     line = block.line + block.data.count(b"\n", 0, start)
