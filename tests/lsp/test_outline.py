@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import ClassVar, SupportsIndex
 
 import pytest
 
@@ -134,6 +135,31 @@ def test_positions_count_units(encoding: Encoding, units: int) -> None:
     assert positions.offset(1, 1_000) == text.index("\ry")
     assert positions.offset(9, 0) == len(text)
     assert positions.of(text.index("y")) == (2, 0)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_units_count_what_is_no_character(encoding: Encoding) -> None:
+    positions = Positions("é\ud800a𝄞\udc00b", encoding)
+    assert [positions.offset(*positions.of(offset)) for offset in range(7)] == list(range(7))
+
+
+class Cut(str):
+    """A text that notes the longest part that was taken of it."""
+
+    __slots__ = ()
+    longest: ClassVar[int] = 0
+
+    def __getitem__(self, key: SupportsIndex | slice) -> str:
+        part = super().__getitem__(key)
+        Cut.longest = max(Cut.longest, len(part))
+        return part
+
+
+def test_a_position_in_a_long_line_is_found_without_counting_all_of_it() -> None:
+    positions = Positions(Cut("é" * 100_000), "utf-16")
+    Cut.longest = 0
+    assert [positions.of(99_999), positions.offset(0, 99_999)] == [(0, 99_999), 99_999]
+    assert Cut.longest < 2_000
 
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])

@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import accumulate
 from typing import Any, Literal, TypeVar, cast
 
 from lsprotocol import types as lsp
@@ -27,31 +28,49 @@ from corpusfmt.engine.validate import grading
 from corpusfmt.lsp import assist
 from corpusfmt.lsp.assist import Proposal, Shown
 from corpusfmt.lsp.checking import Checked, check, repaired
-from corpusfmt.model import Edit, Finding, Severity
+from corpusfmt.model import Finding, Severity
 from corpusfmt.report.view import address_of
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
+_PIECE = 1024
 
 
-class Positions:
-    """The lines of a text. Lines end with LF, CR or both; no other character ends one. Units are those of an encoding."""
+class Units:
+    """The units of an encoding that are before each character of a text, in time that does not depend on its length."""
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         self.text = text
         self._codec, self._width = _CODECS[encoding]
-        self._is_ascii = text.isascii()
+        pieces = (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+        self._sums = [0, *accumulate(map(self._count, pieces))]
+
+    def before(self, offset: int) -> int:
+        piece = offset // _PIECE
+        return self._sums[piece] + self._count(self.text[piece * _PIECE : offset])
+
+    def offset(self, units: int, start: int, end: int) -> int:
+        """Return the last character from `start` to `end` that has at most this many units before it."""
+        return start + bisect_right(range(start, end + 1), units, lo=1, key=self.before) - 1
+
+    def _count(self, text: str) -> int:
+        return len(text.encode(self._codec, "surrogatepass")) // self._width
+
+
+class Positions:
+    """The lines of a text. Lines end with LF, CR or both; no other character ends one."""
+
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text = text
+        self._units = Units(text, encoding)
         self._starts = [0, *(match.end() for match in _LINE_END.finditer(text))]
 
     def of(self, offset: int) -> tuple[int, int]:
         """Return the line and the units before a character, both from 0."""
         line = bisect_right(self._starts, offset) - 1
-        before = self.text[self._starts[line] : offset]
-        return line, len(before if self._is_ascii else before.encode(self._codec, "surrogatepass")) // (
-            1 if self._is_ascii else self._width
-        )
+        return line, self._units.before(offset) - self._units.before(self._starts[line])
 
     def offset(self, line: int, units: int) -> int:
         """Return the character at a position; the end of the line or text for one beyond it."""
@@ -59,12 +78,9 @@ class Positions:
             return len(self.text)
         start = self._starts[line]
         end = self._starts[line + 1] if line + 1 < len(self._starts) else len(self.text)
-        text = self.text[start:end].rstrip("\r\n")
-        if self._is_ascii:
-            return start + min(units, len(text))
-        # Half a character does not count.
-        before = text.encode(self._codec, "surrogatepass")[: units * self._width]
-        return start + len(before.decode(self._codec, "ignore"))
+        while end > start and self.text[end - 1] in "\r\n":
+            end -= 1
+        return self._units.offset(self._units.before(start) + units, start, end)
 
 
 T = TypeVar("T")
@@ -370,12 +386,7 @@ def item(proposal: Proposal, positions: Positions) -> lsp.CompletionItem:
 
 def actions(uri: str, checked: Checked, positions: Positions, within: lsp.Range) -> list[lsp.CodeAction]:
     """Return the repairs of findings that begin in some lines."""
-    content = checked.text.encode("utf-8", "surrogatepass")
-
-    def range_of_edit(edit: Edit) -> lsp.Range:
-        start, end = (len(content[:place].decode("utf-8", "surrogatepass")) for place in (edit.start, edit.end))
-        return range_of(positions, start, end)
-
+    content, end = Units(checked.text, "utf-8"), len(checked.text)
     found = []
     for each in checked.findings:
         if each.fix is None:
@@ -383,7 +394,10 @@ def actions(uri: str, checked: Checked, positions: Positions, within: lsp.Range)
         at = _underlined(each, checked, positions)
         if not within.start.line <= at.start.line <= within.end.line:
             continue
-        edits = [lsp.TextEdit(range_of_edit(edit), edit.text) for edit in each.fix.edits]
+        edits = [
+            lsp.TextEdit(range_of(positions, *(content.offset(at, 0, end) for at in (edit.start, edit.end))), edit.text)
+            for edit in each.fix.edits
+        ]
         found.append(
             lsp.CodeAction(
                 title=f"{each.code}: {each.hint or each.message}{'' if each.fix.safe else ' (to be reviewed)'}",
