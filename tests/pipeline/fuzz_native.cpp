@@ -28,11 +28,12 @@ using fuzzing::split;
 // Records
 
 const std::vector<std::string> kHeaders = {
-    "WARC-Type: conversion\r\n", "warc-target-uri: \t http://example.org/\u00e9 \r\n", "A:\r\n", "B: b\rb\r\n",
-    "C : c:c \t\r\n", "a\x01: \"\\ \b\f\x1f\x7f\r\n",
+    "WARC-Type: conversion\r\n", "warc-target-uri: \t http://example.org/\u00e9/ \r\n", "A:\r\n", "B: b\rb\r\n",
+    "C: c:c \t\r\n", "a\x01.: \"\\ \b\f\x1f\x7f\r\n",
 };
 const std::vector<std::string> kOddHeaders = {
-    " D: d\r\n", "\tE: e\r\n", ": f\r\n", "no colon\r\n", "\u00c4: g\r\n", "H: h\ni: i\r\n", "WARC-TYPE: info\r\n", "\r\n",
+    " D: d\r\n", "\tE: e\r\n", ": f\r\n", "L : l\r\n", "M:m\f\r\n", "N: \u00a0n\r\n", "no colon\r\n",
+    "\u00c4: g\r\n", "H: h\ni: i\r\n", "WARC-TYPE: info\r\n", "\r\n",
     "WARC-Type: request\r\n", "WARC-Type: warcinfo\r\n", "J: \xff\r\n", "K: \xed\xa0\x80\r\n",
     "Content-Length: 3\r\n", "content-length: -1\r\n", "CONTENT-LENGTH:\r\n", "Content-Length: 9999999999\r\n",
 };
@@ -56,6 +57,8 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 bool is_blank(char byte) { return byte == ' ' || byte == '\t'; }
 
+bool is_plain(char byte) { return byte >= '!' && byte <= '\x7f'; }
+
 std::optional<Headers> headers_in(std::string_view head) {
     const std::vector<std::string_view> lines = split(head, "\r\n");
     if (lines[0] != "WARC/1.0" || head.size() + 2 > 64 * 1024) return std::nullopt;
@@ -64,7 +67,8 @@ std::optional<Headers> headers_in(std::string_view head) {
     Headers headers;
     for (auto line = lines.begin() + 1; line != lines.end(); ++line) {
         const size_t colon = line->find(':');
-        if (colon == std::string_view::npos || is_blank(line->front())) return std::nullopt;
+        if (colon == std::string_view::npos || colon == 0) return std::nullopt;
+        if (!is_plain(line->front()) || !is_plain((*line)[colon - 1])) return std::nullopt;
         if (line->find('\n') != std::string_view::npos) return std::nullopt;
         std::string name;
         for (const char byte : line->substr(0, colon)) {
@@ -75,6 +79,7 @@ std::optional<Headers> headers_in(std::string_view head) {
         std::string_view value = line->substr(colon + 1);
         while (!value.empty() && is_blank(value.front())) value.remove_prefix(1);
         while (!value.empty() && is_blank(value.back())) value.remove_suffix(1);
+        if (!value.empty() && !(is_plain(value.front()) && is_plain(value.back()))) return std::nullopt;
         headers.emplace_back(name, value);
     }
     return headers;

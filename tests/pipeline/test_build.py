@@ -58,7 +58,6 @@ def odd_records(path: Path) -> list[WetRecord]:
     """Read a file as one of which no record is canonical."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wet, "wet_records", lambda _, at: ([], b"", b"", 0, at))
-        patch.setattr(wet, "_canonical_fields", lambda _: None)
         return strict_records(path)
 
 

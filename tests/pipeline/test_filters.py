@@ -7,6 +7,8 @@ import random
 import shutil
 import subprocess
 import sys
+import tracemalloc
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -59,6 +61,17 @@ def test_a_list_names_what_its_entries_name() -> None:
     listed = AddressList(entries)
     assert [url in listed for url in urls] == expected
     assert 20 < sum(expected) < len(urls) - 20
+
+
+def test_repeated_entries_take_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        listed = AddressList(chain(repeat("example.org", 25_000), repeat("http://example.com/a", 25_000)))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert "http://example.com/ab" in listed
+    assert peak < 1_000_000
 
 
 @pytest.fixture
@@ -151,6 +164,10 @@ def test_a_list_of_addresses_is_known_by_its_content(tmp_path: Path, wet: Path) 
 def test_what_cannot_be_a_filter(tmp_path: Path, wet: Path) -> None:
     with pytest.raises(UsageError, match="language unknown to the model: xx, zz; known: af, als, am"):
         corpusfmt.build(wet, tmp_path / "out", selection=Selection(languages=["xx", "en", "zz"]))
+    for option in ("--languages", "--exclude-languages"):  # as of a variable of a shell that is not set
+        done = run_cli("build", wet, "--output", tmp_path / "out", option, "")
+        assert done.stderr.decode() == f"error: {option} names no language: name one, or leave the option out\n"
+        assert done.returncode == 2
     (tmp_path / "empty.txt").write_text("\n")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\n")
     for name in ("missing.txt", "empty.txt", "binary.txt"):

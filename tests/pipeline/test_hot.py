@@ -195,7 +195,7 @@ ODD_HEADERS: list[bytes] = [
     b"", b"X-A: 1\r\nx-a: 2\r\n", b"A:\r\n", b": b\r\n", b"A : b \t\r\n", b" A: b\r\n", b"\tA: b\r\n", b"no colon\r\n", b"A: \xff\r\n",
     "Ä: b\r\n".encode(), b"A: b\nC: d\r\n", b"A: b\rC: d\r\n", b"a\x00B: c\x00d\r\n", "URI: \u00a0h\u00fc \r\n".encode(), b"WARC-TYPE: info\r\n",
     b"Content-Length: 3\r\n", b"Content-Length: \r\n", b"Content-Length: +1\r\n", "Content-Length: \u0663\r\n".encode(),
-    b'"A\\": "b\\"\r\n', b"C: " + bytes({*range(0x21), 0x7F} - {10, 13}) + b"\r\n",
+    b'"A\\": "b\\"\r\n', b"A\t: b\r\n", b"A: b\r\r\n", "A: b\u2003\r\n".encode(), b"C: " + bytes({*range(0x21), 0x7F} - {10, 13}) + b"\r\n",
     b"content-length: 00000000000000000000000000001\r\n", b"Content-Length: 999999999999999999999999\r\n", b"L: " + b"x" * 70_000 + b"\r\n",
 ]  # fmt: skip
 
@@ -237,9 +237,9 @@ def test_records_are_the_same(
 
 
 def test_whole_canonical_records_are_taken() -> None:
-    one = record_of(b"WARC-Target-URI: \t https://example.org/\xc3\xa9 \r\n", b"text\n")
+    one = record_of(b"WARC-Target-URI: \t https://example.org/\xc3\xa9/ \r\n", b"text\n")
     other = record_of(b"", b"more", kind=b"metadata")
-    headers = '{"warc-type":"conversion","warc-target-uri":"https://example.org/é","content-length":"5"}'.encode()
+    headers = '{"warc-type":"conversion","warc-target-uri":"https://example.org/é/","content-length":"5"}'.encode()
     end = (5).to_bytes(8, sys.byteorder)
     assert native.wet_records(one + one[:20], 0) == ([headers], b"text\n", end, 1, len(one))
     assert native.wet_records(b"??" + one, 2) == ([headers], b"text\n", end, 1, len(one) + 2)

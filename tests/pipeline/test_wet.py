@@ -68,13 +68,24 @@ def test_what_would_lose_text_is_a_defect(odd: bytes, reason: str, capfd: pytest
         with_length("12\r\nContent-Length: 12"),
         with_length("12").replace(b"\r\n", b"\n"),
         with_length("12") + b"\r\n\n\r\n",
+        with_length("12").replace(b"Length:", b"Length :"),
+        with_length("12").replace(b"Type:", b"Type\t :"),
+        with_length("\v12\f"),
     ],
-    ids=["version", "long", "folded", "twice the same", "LF", "more blank lines"],
+    ids=["version", "long", "folded", "twice the same", "LF", "more blank lines", "space", "tab", "other white space"],
 )
 def test_odd_records_that_are_whole_are_read(odd: bytes) -> None:
     read = texts(ten(odd))
     assert len(read) == 10
     assert read[5] == b"one and two\n"
+
+
+@pytest.mark.parametrize(
+    "odd", [b"X-Name : value", b"X-Name\t:value", b"X-Name: \vvalue\x1f", "X-Name: value\u00a0".encode()]
+)
+def test_white_space_in_headers_is_read_in_one_way(odd: bytes) -> None:
+    (canonical,) = wet_batches(BytesIO(with_length("12").replace(b"Content", odd + b"\r\nContent")), "a.warc.wet")
+    assert json.loads(canonical.headers[0])["x-name"] == "value"
 
 
 def test_the_last_record_needs_nothing_after_it_but_its_text() -> None:
@@ -85,6 +96,13 @@ def test_the_last_record_needs_nothing_after_it_but_its_text() -> None:
             texts(odd + odd[:-cut] if cut != 40 else odd + odd[:cut])
     with pytest.raises(WetDefect, match="record 1 is followed by b' and two"):
         texts(with_length("3"))
+
+
+def test_records_without_text_are_not_held() -> None:
+    odd = with_length("0\r\nX: " + "x" * 100_000, b"").replace(b"WARC/1.0", b"WARC/1.1")
+    sizes = [len(batch.headers) for batch in wet_batches(BytesIO(odd * 40), "a.warc.wet")]
+    assert sum(sizes) == 40
+    assert max(sizes) <= 3
 
 
 def test_a_large_record_is_read_in_one_go() -> None:

@@ -66,11 +66,19 @@ std::string_view stripped(std::string_view value) {
     return value.substr(0, value.find_last_not_of(" \t") + 1);
 }
 
+// Neither white space of any script nor part of a character that may be.
+bool has_plain_ends(std::string_view text) {
+    const auto is_plain = [](char byte) { return byte > ' ' && !(byte & 0x80); };
+    return is_plain(text.front()) && is_plain(text.back());
+}
+
+// Leaves to warcio what it reads otherwise.
 std::optional<Header> header_in(std::string_view line) {
     const size_t colon = line.find(':');
-    if (colon == std::string_view::npos || line[0] == ' ' || line[0] == '\t') return std::nullopt;
-    if (line.find('\n') != std::string_view::npos || !is_ascii(line.substr(0, colon))) return std::nullopt;
-    return Header{line.substr(0, colon), stripped(line.substr(colon + 1))};
+    if (colon == std::string_view::npos || colon == 0 || line.find('\n') != std::string_view::npos) return std::nullopt;
+    const Header header{line.substr(0, colon), stripped(line.substr(colon + 1))};
+    const bool is_plain = has_plain_ends(header.name) && (header.value.empty() || has_plain_ends(header.value));
+    return is_plain && is_ascii(header.name) ? std::optional<Header>(header) : std::nullopt;
 }
 
 std::optional<size_t> length_in(std::string_view value) {

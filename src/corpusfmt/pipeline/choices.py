@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -24,7 +24,7 @@ from corpusfmt.pipeline.recipe import Recipe
 from corpusfmt.wording import clipped
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
-CODE_FORMAT = 14
+CODE_FORMAT = 15
 
 
 @dataclass(frozen=True)
@@ -104,15 +104,17 @@ class Selection(Struct, frozen=True):
     def applied(self, recipe: Recipe, known: Sequence[str]) -> Recipe:
         """Return the recipe with these filters.
 
-        Raises `UsageError` for a language that the model does not know, and for a filter that the recipe cannot apply:
+        Raises `UsageError` for no language or one that the model does not know, and for a filter that the recipe cannot apply:
         its reader may drop URLs, and its format may have no documents or no name for a language of the model.
         """
-        asked = {
-            "min_lines": self.min_lines,
-            "languages": None if self.languages is None else tuple(sorted(set(self.languages))),
-            "exclude_languages": None if self.exclude_languages is None else tuple(sorted(set(self.exclude_languages))),
-        }
-        chosen = replace(recipe.filter, **{key: each for key, each in asked.items() if each is not None})
+        asked: dict[str, Any] = {} if self.min_lines is None else {"min_lines": self.min_lines}
+        for name, labels in (("languages", self.languages), ("exclude_languages", self.exclude_languages)):
+            if labels is not None:
+                asked[name] = tuple(sorted(set(labels)))
+                if not asked[name]:
+                    option = name.replace("_", "-")
+                    raise UsageError(f"--{option} names no language: name one, or leave the option out")
+        chosen = replace(recipe.filter, **asked)
         unknown = sorted({*chosen.languages, *chosen.exclude_languages}.difference(known))
         if unknown:
             raise UsageError(f"language unknown to the model: {', '.join(unknown)}; known: {', '.join(sorted(known))}")

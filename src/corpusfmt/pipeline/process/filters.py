@@ -22,6 +22,7 @@ _END_OF_HOST = "\0"
 # In place of the rest of a URL: the list has URLs of the host.
 _ANY = "\0"
 _DIGEST_BYTES = 16
+_BUCKET_BYTES = 1 << 16
 
 
 class Addresses(Struct, frozen=True):
@@ -51,6 +52,7 @@ class AddressList:
         self._lengths: set[int] = set()
         # Digests by their first bytes: those of all entries as objects would take ten times as much memory.
         buckets = [bytearray() for _ in range(256)]
+        room = [_BUCKET_BYTES] * len(buckets)
         for entry in entries:
             host, rest = _split(entry)
             if "/" in entry:
@@ -59,8 +61,12 @@ class AddressList:
             else:
                 keys = [host]
             for digest in map(_digest, keys):
-                buckets[digest[0]] += digest
-        self._buckets = [b"".join(sorted(_digest_at(bucket, at) for at in _places(bucket))) for bucket in buckets]
+                number = digest[0]
+                buckets[number] += digest
+                if len(buckets[number]) > room[number]:  # each URL repeats its host
+                    buckets[number] = bytearray(_distinct(buckets[number]))
+                    room[number] = _BUCKET_BYTES + 2 * len(buckets[number])
+        self._buckets = [_distinct(bucket) for bucket in buckets]
 
     def __contains__(self, url: str) -> bool:
         host, rest = _split(url)
@@ -87,6 +93,10 @@ class AddressList:
 
 def _places(digests: bytes | bytearray) -> range:
     return range(0, len(digests), _DIGEST_BYTES)
+
+
+def _distinct(digests: bytearray) -> bytes:
+    return b"".join(sorted({_digest_at(digests, at) for at in _places(digests)}))
 
 
 def _digest_at(digests: bytes | bytearray, place: int) -> bytes:

@@ -67,7 +67,7 @@ def batches(records: Iterable[WetRecord]) -> Iterator[Batch]:
     size = 0
     for record in records:
         batch.append(record)
-        size += len(record.text)
+        size += len(record.headers) + len(record.text)
         if size >= _BATCH_BYTES:
             yield Batch.of(batch)
             batch, size = [], 0
@@ -145,7 +145,7 @@ def wet_batches(source: Reader, name: str, forgiven: list[StreamFault] | None = 
             number += 1
             for record in _conversion(*_record(stream, number)):
                 odd.append(record)
-                odd_bytes += len(record.text)
+                odd_bytes += len(record.headers) + len(record.text)
         if odd and (records or odd_bytes >= _BATCH_BYTES):
             yield Batch.of(odd)
             odd, odd_bytes = [], 0
@@ -270,35 +270,7 @@ def _skip_blank_lines(stream: Stream, number: int, *, some: bool) -> None:
 
 
 def _fields(header: bytes, number: int) -> tuple[dict[str, str], int]:
-    """Return the fields of a header, and the length of the record. Raises `WetDefect`."""
-    fields = _canonical_fields(header)
-    if fields is None:
-        fields = _odd_fields(header, number)
-    lengths = {value for name, value in fields if name.lower() == "content-length"}
-    length = _length_in(next(iter(lengths), ""))
-    if length is None or len(lengths) > 1:
-        raise WetDefect("framing", f"record {number} does not have exactly one Content-Length that is a number")
-    if length > MOST_RECORD_BYTES:
-        raise WetDefect("framing", f"record {number} has {length:,} bytes, expected at most {MOST_RECORD_BYTES:,}")
-    return {name.lower(): value for name, value in fields}, length
-
-
-def _canonical_fields(header: bytes) -> list[tuple[str, str]] | None:
-    """Return the fields of a header of which nothing is doubtful, as the kernel reads them."""
-    if not header.startswith(b"WARC/1.0\r\n") or not header.endswith(b"\r\n\r\n"):
-        return None
-    try:
-        lines = header[:-4].decode().split("\r\n")[1:]
-    except UnicodeDecodeError:
-        return None
-    if any(":" not in line or "\n" in line or line[0] in " \t" for line in lines):
-        return None
-    fields = [(name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in lines)]
-    return fields if len({name.lower() for name, _ in fields}) == len(fields) else None
-
-
-def _odd_fields(header: bytes, number: int) -> list[tuple[str, str]]:
-    """Return the fields of a header as warcio reads them. Raises `WetDefect`."""
+    """Return the fields of a header as warcio reads them, and the length of the record. Raises `WetDefect`."""
     from warcio.recordloader import ArcWarcRecordLoader  # noqa: PLC0415 - slow to import, rarely needed
     from warcio.statusandheaders import StatusAndHeadersParser, StatusAndHeadersParserException  # noqa: PLC0415
 
@@ -309,4 +281,10 @@ def _odd_fields(header: bytes, number: int) -> list[tuple[str, str]]:
         raise WetDefect("framing", f"record {number}: {' '.join(str(error).split())}") from error
     if lines.read(1):
         raise WetDefect("framing", f"record {number} has a header line of only white space")
-    return fields
+    lengths = {value for name, value in fields if name.lower() == "content-length"}
+    length = _length_in(next(iter(lengths), ""))
+    if length is None or len(lengths) > 1:
+        raise WetDefect("framing", f"record {number} does not have exactly one Content-Length that is a number")
+    if length > MOST_RECORD_BYTES:
+        raise WetDefect("framing", f"record {number} has {length:,} bytes, expected at most {MOST_RECORD_BYTES:,}")
+    return {name.lower(): value for name, value in fields}, length
