@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions, Rejected, detect, formats
-from corpusfmt.formats.pieces import blank_lines, pieces
+from corpusfmt.formats.pieces import DividedBy, blank_lines, pieces
 from corpusfmt.io.lines import blocks
 from corpusfmt.io.paths import entry_of
 from corpusfmt.model import BadInput, Document, UsageError
@@ -76,10 +77,34 @@ def test_blank_lines_end_documents(parts: list[bytes], cut: int) -> None:
     assert pieces_of(data, cut) == [piece.removesuffix(b"\n") for piece in expected]
 
 
-def pieces_of(data: bytes, cut: int) -> list[bytes]:
+@pytest.mark.parametrize(("divided_by", "separator"), [("files", b"(?!)"), ("separator", rb"%%\r?\n?")])
+@given(
+    parts=st.lists(st.sampled_from([b"a", b"b c", b"\n", b"\n\n", b" \n", b"%%", b"%%\n", b"%%\r\n"]), max_size=12),
+    cut=st.integers(1, 9),
+)
+def test_other_documents_keep_their_blank_lines(
+    divided_by: DividedBy, separator: bytes, parts: list[bytes], cut: int
+) -> None:
+    data = b"".join(parts)
+    expected = [piece.removesuffix(b"\n") for piece in re.split(separator, data) if piece.strip()]
+    assert pieces_of(data, cut, divided_by) == expected
+
+
+def pieces_of(data: bytes, cut: int, divided_by: DividedBy = "blank-lines") -> list[bytes]:
     """Return the documents of a file whose blocks end at the first LF after each `cut` bytes."""
     found = blocks(data[start : start + cut] for start in range(0, len(data), cut))
-    return [each.data for each in pieces(found, 1 << 20, "blank-lines")]
+    return [each.data for each in pieces(found, 1 << 20, divided_by, "%%")]
+
+
+def test_blank_lines_of_any_number_take_no_memory(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.txt", b"one\n" + b"\n" * 10_000_000 + b"two\n")
+    corpusfmt.validate(path)  # imports what it needs
+    tracemalloc.start()
+    try:
+        assert corpusfmt.validate(path).coverage.documents == 2
+        assert tracemalloc.get_traced_memory()[1] < 5_000_000
+    finally:
+        tracemalloc.stop()
 
 
 WIKI = '<doc id="{0}" url="https://w.example/?curid={0}" title="The "{0}"">\nText {0}\n\nand more\n\n</doc>\n\n'

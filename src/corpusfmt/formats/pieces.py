@@ -60,10 +60,12 @@ def pieces(
     separator: str = "",
     *,
     is_whole: Callable[[], bool] = lambda: True,
+    keeps_separators: bool = True,
 ) -> Iterator[Piece]:
     """Yield the documents of a file that are not blank; those of more than `limit` bytes are too long.
 
-    The last one is dropped if the file is not whole.
+    The last one is dropped if the file is not whole. Without `keeps_separators`, which may have any length, `lead` and
+    `tail` have no meaning.
     """
     ends = _ends_of(divided_by, separator)
     # A blank line at the beginning of a document may otherwise belong to it.
@@ -80,7 +82,7 @@ def pieces(
             around.clear()
             continue
         for part in _parts(block, ends, each_line=divided_by == "lines"):
-            if part.text is None or (part.text.strip(BLANKS) if skips_blanks else part.text):
+            if part.text is None or (part.text.strip(BLANKS) if skips_blanks else part.lines):
                 if piece is not None and has_ended:
                     piece.tail = bytes(around)
                     around.clear()
@@ -105,6 +107,8 @@ def pieces(
                 around += part.text
                 has_ended = True
             around += part.after
+            if not keeps_separators:
+                del around[1:]
             gap += part.blank_lines
             has_ended = has_ended or part.is_end
     if piece is not None and is_whole() and not _is_blank(piece):
@@ -172,7 +176,8 @@ def _parts(
         text, after = data[start : end - has_line_end], data[end - has_line_end : following]
         more, around = text.count(b"\n"), after.count(b"\n")
         is_end = following > end
-        yield _Part(text, line, block.byte + start, more + 1, len(text), after, around - has_line_end, is_end)
+        lines = more + (end > start)
+        yield _Part(text, line, block.byte + start, lines, len(text), after, around - has_line_end, is_end)
         line, start = line + more + around, following
 
 

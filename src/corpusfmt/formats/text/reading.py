@@ -68,7 +68,8 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
 
 
 def _numbered(file: RowFile, columns: ColumnProfile, options: CheckOptions) -> Iterator[tuple[int, Piece]]:
-    return enumerate(pieces(file.blocks(), options.max_line_bytes, columns.documents, columns.separator), 1)
+    limit, divided_by = options.max_line_bytes, columns.documents
+    return enumerate(pieces(file.blocks(), limit, divided_by, columns.separator, keeps_separators=False), 1)
 
 
 def _fault_of(piece: Piece, at: Location, columns: ColumnProfile, options: CheckOptions) -> Fault | None:
