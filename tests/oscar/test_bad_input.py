@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -154,6 +155,12 @@ def test_what_is_not_compared_with_a_file_that_breaks_off_is_named(tree: Tree, t
     compared = ("OSC501", "OSC502", "OSC503", "OSC504", "OSC505", "OSC605")
     assert {rule for path, rule, why in left_out if (path, why) == (AF, "the file is truncated")} == set(compared)
     assert {path for path, _, _ in left_out} == {AF}
+
+
+def test_a_last_line_that_is_too_long_is_named_although_the_file_breaks_off(tree: Tree, tmp_path: Path) -> None:
+    packed = gz(gunzip(tree[AF]) + random.Random(1).randbytes(20_000).replace(b"\n", b""))
+    report = corpusfmt.validate(write(tree | {AF: packed[:-100]}, tmp_path), max_line_bytes=10_000)
+    assert (AF, "GEN302", "the file is corrupt") in report.coverage.not_run
 
 
 def test_what_was_found_in_a_corrupt_file_is_taken_back(tree: Tree, tmp_path: Path) -> None:

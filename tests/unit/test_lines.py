@@ -6,6 +6,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -175,3 +176,12 @@ def test_a_stream_that_breaks_off_has_no_last_line() -> None:
     with pytest.raises(StreamFault):
         found.extend(lines(Chunks(io.BytesIO(COMPRESSED["gzip"][:-4]), "gzip")))
     assert found in ([], [Line(b"a", 1, 0)])
+
+
+@pytest.mark.parametrize("whole", [b"", b"a\n"])
+def test_a_line_in_which_a_stream_breaks_off_may_be_too_long(whole: bytes) -> None:
+    data = whole + random.Random(1).randbytes(20_000).replace(b"\n", b"")
+    found: list[Line | LongLine] = []
+    with pytest.raises(StreamFault):
+        found.extend(lines(Chunks(io.BytesIO(gzip.compress(data)[:-100]), "gzip"), 5_000))
+    assert [type(each) for each in found] == [Line] * bool(whole) + [LongLine]

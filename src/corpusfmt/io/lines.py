@@ -51,53 +51,47 @@ def blocks(
 ) -> Iterator[Block | LongLine]:
     """Regroup chunks of any size into blocks of whole lines; memory is bounded by chunk size and `max_line_bytes`.
 
-    Raises `StreamFault` as the chunks do: of bytes after the stream, when all of its lines have been yielded; of a corrupt stream
-    without the line that it breaks off in.
+    Raises `StreamFault` as the chunks do, when all lines have been yielded. The line in which a corrupt stream breaks off is
+    yielded only if it exceeds the limit already.
     """
-    behind: list[StreamFault] = []
+    faults: list[StreamFault] = []
     head: list[bytes] = []
     head_size = 0
-    overlong = False
     line, byte = 1, 0
-    for chunk in _to_the_end(chunks, behind):
+    for chunk in _to_the_end(chunks, faults):
         end = chunk.rfind(b"\n") + 1
         if not end:
             head_size += len(chunk)
-            overlong = overlong or head_size > max_line_bytes
-            if overlong:
+            if head_size > max_line_bytes:
                 head.clear()
             else:
                 head.append(chunk)
             continue
         start = 0
-        if overlong or head_size + chunk.find(b"\n") > max_line_bytes:
+        if head_size + chunk.find(b"\n") > max_line_bytes:
             start = chunk.find(b"\n") + 1
             yield LongLine(line, byte, head_size + start - 1)
             line, byte = line + 1, byte + head_size + start
             head.clear()
-            overlong = False
         if end > start or head:
             data = b"".join((*head, memoryview(chunk)[start:end])) if head else chunk[start:end]
             yield from _within(Block(data, line, byte), max_line_bytes)
             line, byte = line + count_lines(data), byte + len(data)
         head = [chunk[end:]] if end < len(chunk) else []
         head_size = len(chunk) - end
-    if overlong:
+    if head_size > max_line_bytes:
         yield LongLine(line, byte, head_size)
-    elif head:
-        yield from _within(Block(b"".join(head), line, byte), max_line_bytes)
-    if behind:
-        raise behind[0]
+    elif head and not any(fault.is_broken for fault in faults):
+        yield Block(b"".join(head), line, byte)
+    for fault in faults:
+        raise fault
 
 
-def _to_the_end(chunks: Iterable[bytes], behind: list[StreamFault]) -> Iterator[bytes]:
-    """Yield the chunks of a stream; keep the fault of what follows its end."""
+def _to_the_end(chunks: Iterable[bytes], faults: list[StreamFault]) -> Iterator[bytes]:
     try:
         yield from chunks
     except StreamFault as fault:
-        if fault.is_broken:
-            raise
-        behind.append(fault)
+        faults.append(fault)
 
 
 def _within(block: Block, max_line_bytes: int) -> Iterator[Block | LongLine]:
