@@ -99,6 +99,19 @@ def test_a_row_that_does_not_fit_is_named(tmp_path: Path) -> None:
     assert tried == [50, 50, 16, 1]
 
 
+def test_rows_that_do_not_fit_at_once_are_judged_once(tmp_path: Path) -> None:
+    rows, objects = 2_000, 1_000
+    # Two bytes each in Arrow, and hundreds in Python.
+    column = pa.StructArray.from_arrays([pa.array(bytes(rows * objects), pa.int8())], ["a"])
+    lists = pa.ListArray.from_arrays(pa.array(range(0, rows * objects + 1, objects), pa.int32()), column)
+    texts = ["" if number == 9 else "a text" for number in range(rows)]
+    ids = [f"{number % (rows - 1)}" for number in range(rows)]
+    report = corpusfmt.validate(table(tmp_path / "a.parquet", {"id": ids, "text": texts, "objects": lists}))
+    assert report.coverage.documents == rows
+    found = [(each.code, each.location.line, each.count) for each in report.findings]
+    assert found == [("GEN203", 10, 1), ("GEN401", rows, 1)]
+
+
 def test_rows_count_for_the_bounds_of_a_run(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet", {"x": [7] * 20_000})
     with limited(Limits()) as meter:

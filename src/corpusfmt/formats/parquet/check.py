@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from corpusfmt.formats import CheckOptions, Plan, Shard, ShardResult
 from corpusfmt.formats.columns import are_full
@@ -79,22 +79,27 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
             if not judge.fired("PQT201") and not judge.fired("PQT202"):
                 key_of, keys_of = identities(columns, shard, options)
 
-                def judged(batch: Any) -> None:
-                    first = judge.coverage.documents + 1
-                    judge.coverage.documents += batch.num_rows
+                def converted(batch: Any) -> CleanRows | list[Json | UnicodeDecodeError]:
                     clean = clean_rows(batch, columns) if RULES.accepts_unseen(Row, ColumnRecord) else None
-                    if clean is None:
-                        found = _judge_rows(batch, columns, first, key_of, empty, judge)
-                        keys.note(found if columns.id is not None else [], first - 1)
+                    return clean or list(decoded(batch))
+
+                def judged(found: CleanRows | list[Json | UnicodeDecodeError]) -> None:
+                    first = judge.coverage.documents + 1
+                    if isinstance(found, list):
+                        judge.coverage.documents += len(found)
+                        ids = _judge_rows(found, columns, first, key_of, empty, judge)
+                        keys.note(ids if columns.id is not None else [], first - 1)
                         return
-                    rows, texts = clean
+                    rows, texts = found
+                    judge.coverage.documents += len(rows)
                     keys.note(keys_of(rows) if columns.id is not None else [], first - 1)
                     for number, text in _suspects_in(rows) if texts is None else texts.suspects():
                         report_encoded_text(text, place_of(rows[number], columns, first + number), judge)
                     if texts is not None and (numbers := texts.empty()):
                         empty.add(len(numbers), partial(place_of, rows[numbers[0]], columns, first + numbers[0]))
 
-                for _ in batches(table, columns.kinds, judged):
+                # A batch that does not fit is converted again, so nothing may be noted before that has succeeded.
+                for _ in map(judged, batches(table, columns.kinds, converted)):
                     pass
                 empty.report(judge.coverage.documents, judge)
                 if not judge.coverage.documents:
@@ -106,11 +111,16 @@ def check(shard: Shard, options: CheckOptions) -> ShardResult:
 
 
 def _judge_rows(
-    batch: Any, columns: TableColumns, first: int, key_of: KeyOf, empty: EmptyTexts, judge: Judge
+    rows: list[Json | UnicodeDecodeError],
+    columns: TableColumns,
+    first: int,
+    key_of: KeyOf,
+    empty: EmptyTexts,
+    judge: Judge,
 ) -> list[bytes | None]:
-    """Judge the rows of a table in memory one by one; return what identifies them."""
+    """Judge rows one by one; return what identifies them."""
     keys: list[bytes | None] = []
-    for number, fields in enumerate(decoded(batch), first):
+    for number, fields in enumerate(rows, first):
         row = row_of(fields, columns, number)
         judge_row(row, judge)
         keys.append(encoded(key_of(row.fields)) if isinstance(row, Row) else None)
@@ -166,7 +176,10 @@ def _keys_at(options: CheckOptions, shard: Shard, wanted: Iterable[int]) -> Iter
 _CONTINUING = range(0x80, 0xC0)
 
 
-def clean_rows(batch: Any, columns: TableColumns) -> tuple[list[Json], _Texts | None] | None:
+CleanRows: TypeAlias = "tuple[list[Json], _Texts | None]"
+
+
+def clean_rows(batch: Any, columns: TableColumns) -> CleanRows | None:
     """Return rows without their texts, and the texts; None if a rule may fire that is not about what texts say."""
     if len(columns.text_path) > 1:
         return None
