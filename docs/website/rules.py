@@ -38,11 +38,11 @@ def _list(known: dict[str, Owned]) -> Iterator[str]:
     yield ""
     yield "A code keeps its meaning for good. Severities are graded by [profiles](../profiles.md) and by settings."
     for title, codes in make_rules.grouped(known):
-        yield from ("", f"## {title}", "", "| code | severity | name | defect |", "|---|---|---|---|")
+        yield from ("", f"## {title}", "", "| rule | severity | defect |", "|---|---|---|")
         for code in codes:
             rule = known[code][1]
             summary = make_rules.summary_of(rule).replace("|", "\\|")
-            yield f"| [{code}]({code}.md) | {rule.severity} | {rule.slug} | {summary} |"
+            yield f"| [{code}]({code}.md) <br> {rule.slug} | {rule.severity} | {summary} |"
 
 
 def _page(owned: Owned, since: str) -> Iterator[str]:

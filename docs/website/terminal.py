@@ -41,5 +41,5 @@ def _line(line: str) -> str:
         return f"<b>{place}</b>: <b class={severity}>{code}</b> {severity}{name}:{message}"
     for shape, kind in _SHAPES:
         if found := shape.fullmatch(line):
-            return f"<b class={kind}>{escape(found[1])}</b>{escape(found[2])}"
+            return f"<span class={kind}><b>{escape(found[1])}</b>{escape(found[2])}</span>"
     return escape(line)

@@ -32,7 +32,7 @@ table{border-collapse:collapse}td,th{padding:.1rem .6rem .1rem 0;text-align:left
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 .wide{overflow-x:auto}tbody th{font-weight:inherit}thead th{border-bottom:1px solid var(--line)}
 .wide:has(>label input:not(:checked)) tbody tr:nth-child(n+11){display:none}
-svg{fill:var(--bar)}svg.bar{display:block;width:16rem;height:.7rem;margin:.35rem 0}
+svg{fill:var(--bar)}svg.bar{display:block;width:min(16rem,12vw);height:.7rem;margin:.35rem 0}
 svg text{fill:var(--text);font:11px system-ui,sans-serif}svg line{stroke:var(--faint);stroke-width:.5}
 @media(forced-colors:active){svg{fill:CanvasText}}
 @media print{.wide{overflow:visible}.wide>label{display:none}.wide tbody tr:nth-child(n){display:table-row!important}}

@@ -193,7 +193,7 @@ def test_the_fixed_file_is_that_of_the_command_line(tmp_path: Path, found: dict[
     shutil.copy(FIXABLE, copy)
     run_cli("fix", copy)
     assert found["fixed"] == copy.read_text("utf-8")
-    assert found["repaired"].startswith("Repaired: ")
+    assert found["repaired"].startswith("Fixes: ")
 
 
 def test_the_example_is_mended(found: dict[str, Any]) -> None:

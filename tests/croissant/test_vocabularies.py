@@ -223,13 +223,21 @@ def test_a_class_of_another_namespace_is_named_with_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"), [("string", "Text"), ("int", "Integer"), ("float", "Float"), ("Txt", "Text")]
+    ("written", "meant"),
+    [
+        ("sc:string", "Text"),
+        ("sc:int", "Integer"),
+        ("sc:float", "Float"),
+        ("sc:Txt", "Text"),
+        ("string", "Text"),
+        ("int", "Integer"),
+    ],
 )
 def test_a_data_type_that_is_nearly_known(written: str, meant: str, tmp_path: Path) -> None:
-    each = {"@type": "cr:Field", "@id": "r/a", "dataType": f"sc:{written}"}
+    each = {"@type": "cr:Field", "@id": "r/a", "dataType": {"@id": written}}
     content = document(recordSet={"@type": "cr:RecordSet", "@id": "r", "field": each})
     ((_, message, hint),) = messages(tmp_path, content, "CRO421")
-    assert message.endswith(f"unknown data type `sc:{written}`")
+    assert message.endswith(f"unknown data type `{written}`")
     assert hint == f"did you mean `sc:{meant}`?"
 
 

@@ -241,7 +241,7 @@ def test_the_largest_tenth_of_the_domains_is_listed(tmp_path: Path) -> None:
     ]
     write_rows(tmp_path / "in/documents/a.jsonl.gz", [*rows, document(12, text="", metadata={"url": "https://a.org"})])
     page = written(tmp_path / "in", tmp_path, "--eu")
-    assert "2 registered domains of 12 documents; 0 documents without an address." in text_of(page)
+    assert "12 documents from 2 registered domains; 0 documents without an address." in text_of(page)
     lines = (tmp_path / "datasheet.eu.csv").read_text("utf-8").split("\n")
     assert (
         "2.3,Summary of the most relevant domain names crawled,the largest 1 of 2 registered domains by bytes of text,12,"

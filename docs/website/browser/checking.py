@@ -64,7 +64,7 @@ def fixed(name: str, profile: str, format_: str) -> dict[str, Any]:
     diff = "\n".join(unified_diff(before, after, n=2, lineterm=""))
     repaired = ", ".join(f"{code} ({count})" for code, count in sorted(made.repaired.items()))
     return {
-        "summary": f"Repaired: {repaired}" if content else "Nothing can be repaired safely.",
+        "summary": f"Fixes: {repaired}" if content else "Nothing can be repaired safely.",
         "content": content,
         "diff": diff,
     }

@@ -212,5 +212,5 @@ def _notes(comparison: Comparison) -> list[str]:
             notes.append(f"{name}: {plural(side.unread, 'file')} next to the data not compared")
         notes += [f"{name}: not compared: {what}, {plural(count, 'time')}" for what, count in side.left_out.items()]
     if not comparison.same_shards:
-        notes.append("the releases have different shards: in which shard a document is was not compared")
+        notes.append("the releases have different shards: moves between them were not compared")
     return notes

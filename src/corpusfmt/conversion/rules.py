@@ -25,7 +25,7 @@ LANGUAGE_UNKNOWN = RULES.finding(
 
     Why: the document would be filed under a wrong language.
     Example: Dolma without `metadata.language`, converted to OSCAR.
-    Fix: name the field or attribute with the language with --language-entry or --language-attribute.
+    Fix: name the field or attribute of the language: --language-entry or --language-attribute.
     """,
 )
 
@@ -43,7 +43,7 @@ ATTRIBUTE_COLLISION = RULES.finding(
 LANGUAGE_LABEL_UNFIT = RULES.finding(
     "CNV104",
     "language-label-unfit",
-    """What names the language of a document is no single language, and OSCAR has a folder for each.
+    """The language label of a document is not one language, and OSCAR has a folder for each.
 
     Why: the document would be filed under a wrong language. Codes of ISO 639, BCP 47 (`zh-Hant`, `deu_Latn`) and English names are known.
     Example: `not_en`; `und`; `multi` of the releases 22.01 and 23.01.

@@ -67,7 +67,7 @@ _SCRIPT = """
   }
   const names = new Intl.DisplayNames("en", {type: "language", fallback: "none"});
   for (const each of document.querySelectorAll("[data-language]")) {
-    try { each.append(` ${names.of(each.dataset.language) ?? ""}`); } catch { each.remove(); } // not the tag of a language
+    try { each.append(`\\u00a0${names.of(each.dataset.language) ?? ""}`); } catch { each.remove(); } // not the tag of a language
   }
   let closed = [];
   addEventListener("beforeprint", () => {
@@ -235,7 +235,7 @@ def _said(numbers: Json) -> str:
     quantiles = ", ".join(f"{float(share):.0%} {_shown(value)}" for share, value in numbers["quantiles"].items())
     least, most, mean = (_shown(numbers[name]) for name in ("min", "max", "mean"))
     within = f"quantiles (to within {numbers['relative_error']:.1%})"
-    return f"least {least}, most {most}, mean {mean}; {within}: {quantiles}."
+    return f"Least {least}, most {most}, mean {mean}; {within}: {quantiles}."
 
 
 def _shown(number: float) -> str:
@@ -260,7 +260,7 @@ def _domains(found: Json) -> Iterator[str]:
     if not domains or not domains["documents"]:
         return
     yield (
-        f"<p>{plural(domains['distinct'], 'registered domain')} of {plural(domains['documents'], 'document')}; "
+        f"<p>{plural(domains['documents'], 'document')} from {plural(domains['distinct'], 'registered domain')}; "
         f"{plural(domains['without'], 'document')} without an address.</p>"
     )
     rows = [
@@ -308,7 +308,7 @@ def _repetition(found: Json) -> Iterator[str]:
     numbers = (Column(title, "n") for title in ("compared", "repeated", "share"))
     heads = [Column("unit"), *numbers, Column("", "bar")]
     yield from table("Repeats", heads, rows)
-    yield f'<p class="faint">Of all that is compared, what an earlier one has, too.{markup(_partly(found))}</p>'
+    yield f'<p class="faint">Repeated means equal to an earlier one.{markup(_partly(found))}</p>'
     if most := repeats["lines"].get("most"):
         lines = [[f"<code>{markup(clipped(each['line']))}</code>", f"{each['count']:,}"] for each in most]
         yield from table("Most repeated lines", [Column("line"), Column("times", "n")], lines)

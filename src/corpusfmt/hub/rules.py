@@ -26,7 +26,7 @@ SIDE_FILE_LOADED = RULES.finding(
     "side-file-loaded",
     """A file that is not data is read as rows, next to the documents.
 
-    Why: its content becomes rows, or its columns make the load fail. Without a card, every file below the root is read whose
+    Why: its content becomes rows, or its columns make the load fail. Without a card, `datasets` reads every file whose
     name looks like the most frequent kind.
     Example: `extra.json` next to `documents/a.jsonl.gz`; attributes of Dolma; `b.jsonl.part`.
     Fix: list the data files in the `configs` of a card, or move the file into a folder whose name begins with `__` or `.`.
@@ -39,8 +39,8 @@ DATA_NOT_LOADED = RULES.finding(
     "data-not-loaded",
     """A data file is not read.
 
-    Why: its rows are missing, and nothing says so. If one name looks like a split, such as `test` or `val`, files without such a
-    name are left out; so are the kinds of files that are less frequent.
+    Why: its rows are missing, and nothing says so. If a name looks like a split, such as `test` or `val`, all other
+    files are left out; so are less frequent kinds of files.
     Example: `documents/en/` next to `documents/val/`; `a.parquet` next to `b.jsonl`.
     Fix: list the data files in the `configs` of a card.
     """,
@@ -91,8 +91,8 @@ TYPE_DIFFERS = RULES.finding(
 
     Why: `load_dataset` fails, or silently changes the values: digits become numbers, numbers become text.
     Example: `null` in the whole first file, text in the second; `1`, then `2.5`; `1`, then `"02"`; objects with another key.
-    Fix: declare the type in `dataset_info` of the card (`json` for values of several types, or for objects whose keys differ), or
-    write one type. Where the first file has only nulls, write there the type of the other values: no value is to be dropped.
+    Fix: declare the type in `dataset_info` of the card (`json` for values of several types, or for objects whose keys
+    differ), or write one type. If the first file has only nulls, declare the type of the other values; drop none.
     """,
     spec=_SPEC,
 )
@@ -100,10 +100,10 @@ TYPE_DIFFERS = RULES.finding(
 VALUE_CHANGED = RULES.finding(
     "HUB203",
     "value-changed",
-    """Values fit the type of their column only changed.
+    """Values are changed to fit the type of their column.
 
-    Why: nothing says that they have changed: whole numbers above 2^53 next to floats, or above 2^63 - 1, are rounded; times lose
-    their offset; in a column of mixed types, digits in text become numbers and floats keep ten decimals.
+    Why: the change is silent: whole numbers above 2^53 next to floats, or above 2^63 - 1, are rounded; times lose their
+    offset; in a column of mixed types, digits in text become numbers and floats keep ten decimals.
     Example: `9007199254740993` next to `0.5`; `"2024-01-01T10:00:00+02:00"` in all rows.
     Fix: write such values as text, or declare the type in `dataset_info` of the card.
     """,
@@ -155,7 +155,8 @@ CARD_MALFORMED = RULES.finding(
     """The head of the card cannot be used: it is not YAML, or a config lacks a name, has an impossible one, or is not the default.
 
     Why: `load_dataset` fails. Unquoted, `no` is false and `on` true.
-    Example: `config_name: no`; two configs, neither called `default` nor marked `default: true`; a `dataset_info` of no config.
+    Example: `config_name: no`; two configs, neither called `default` nor marked `default: true`; a `dataset_info` for
+    an unknown config.
     Fix: correct the head; put names in quotes.
     """,
     spec=_SPEC,
@@ -176,7 +177,7 @@ CARD_PATH_UNMATCHED = RULES.finding(
 CARD_SPLIT_SIZE = RULES.finding(
     "HUB303",
     "card-split-size",
-    """`dataset_info` has a split that is not there, or another number of rows.
+    """`dataset_info` names a split that does not exist, or a wrong number of rows.
 
     Why: `load_dataset` reads everything, then fails.
     Example: `num_examples: 1000` for 999 rows.
@@ -188,7 +189,7 @@ CARD_SPLIT_SIZE = RULES.finding(
 LIMIT_EXCEEDED = RULES.finding(
     "HUB401",
     "limit-exceeded",
-    """A folder has more than 10,000 entries, or a file more than 500 GB: the Hub takes no more.
+    """A folder has more than 10,000 entries, or a file more than 500 GB, which the Hub refuses.
 
     Why: the upload fails, perhaps after hours. A warning from 100,000 files or 200 GB a file on, which the Hub advises against
     (https://huggingface.co/docs/hub/storage-limits, in November 2026).

@@ -76,7 +76,7 @@ WORKER_KILLED = RULES.finding(
 STEP_FAILED = RULES.finding(
     "WET105",
     "step-failed",
-    """A step of the recipe raised an exception on a document, or returned something else than it declares.
+    """A step of the recipe raised an exception on a document, or did not return what it declares.
 
     Why: nobody knows whether the document belongs to the corpus, so it is left out.
     Example: a function that divides by the number of words of a text without spaces.
@@ -101,9 +101,9 @@ REST_NOT_READ = RULES.finding(
 FALSE_DIGEST = RULES.finding(
     "WET202",
     "false-digest",
-    """A digest in a record's header is not that of its text; the record is dropped.
+    """A digest in a record's header differs from its text; the record is dropped.
 
-    Why: the text was changed or damaged after it was written, and the corpus would hand on a digest that is false.
+    Why: the text was changed or damaged after it was written, and the corpus would pass on a false digest.
     Example: `WARC-Block-Digest: sha1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA`.
     Fix: fetch the file again; if its author wrote false digests, ask for a new one.
     """,

@@ -33,7 +33,7 @@ ROW_COUNT_MISMATCH = RULES.finding(
 ROW_ID_MISMATCH = RULES.finding(
     "DOL502",
     "row-id-mismatch",
-    """A row of attributes has another id than the document on the same row.
+    """A row of attributes and the document on the same row have different ids.
 
     Reported once per file, at the first such row, with an explanation: rows are shifted, swapped or reordered. If the number
     of rows also differs, DOL501 reports it.
@@ -61,7 +61,7 @@ def other_id(at: Location, difference: str) -> Fault:
 ROW_SOURCE_MISMATCH = RULES.finding(
     "DOL503",
     "row-source-mismatch",
-    """A row of attributes has the id of its document, but another source.
+    """A row of attributes has the id of its document, but a different source.
 
     Why: id and source together identify a document; the mixer does not compare sources.
     Example: attributes of `c4` next to documents of `github`, both with ids from 1.

@@ -356,7 +356,7 @@ def odd_key(key: str, at: Location) -> Fault | None:
 ATTRIBUTE_KEY_OTHER = RULES.finding(
     "DOL411",
     "attribute-key-other",
-    """All rows of an attributes file but one have a name, and that row has a name that no other row has.
+    """One row of an attributes file lacks a name that all others have, and has a name that none of them has.
 
     Why: a filter on the name does not match the row, so the mixer keeps its document.
     Example: `exp__tox__score` in 9 rows, `exp__tox__Score` in one.

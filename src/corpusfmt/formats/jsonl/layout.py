@@ -78,10 +78,10 @@ HINT_OF_SIDECARS = "download both files again"
 SIDECAR_DIFFERS = RULES.finding(
     "JSL107",
     "sidecar-differs",
-    """A file beside documents, such as their quality signals, is of others: rows, ids or a whole file do not match. A missing one
-    is a warning.
+    """A file next to documents, such as their quality signals, does not match them: rows, ids or a whole file differ.
+    If it is missing, a warning.
 
-    Why: what it says would be put on the wrong documents, or on none.
+    Why: its values would go to the wrong documents, or to none.
     Example: `en_head.signals.json.gz` with two rows, `en_head.json.gz` with three.
     Fix: download both files again.
     """,
@@ -95,7 +95,7 @@ TYPE_DIFFERS = RULES.finding(
 
     Why: loaders take the type of a column from the first values, and stop at others or change them.
     Example: `{"label": 1}`, then `{"label": "good"}`.
-    Fix: write one type; null is of any type.
+    Fix: write one type; null fits any.
     """,
     severity=Severity.WARNING,
 )
@@ -103,9 +103,9 @@ TYPE_DIFFERS = RULES.finding(
 COLUMNS_DIFFER = RULES.finding(
     "JSL105",
     "columns-differ",
-    """The first row of a file has another column profile than the first file of the corpus; or the columns of a table differ.
+    """The first row of a file does not fit the column profile of the first file, or the columns of a table differ.
 
-    Why: all files are read by one profile; fields with other names are not read as what they are.
+    Why: one profile is used for all files, and ignores fields with other names.
     Example: a file of C4 in a folder of FineWeb; `question` and `answer` in a file, only `question` in another.
     Fix: convert the files of each corpus separately, or name the profile of all with `--columns`.
     """,

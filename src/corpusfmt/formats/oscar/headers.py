@@ -83,8 +83,8 @@ RECORD_ID = RULES.finding(
     """A warc-record-id is not `<urn:uuid:…>`, occurs twice in a language, or has other headers in another language. Twice in two
     parts is an error.
 
-    Why: the id identifies a document, and in another part a conversion cannot give the second one another. A record gives one
-    document in each of its languages, so the same id in another language is valid and belongs to the same record.
+    Why: the id identifies a document, and a conversion can rename a second one only within its part. A record gives one
+    document in each of its languages, so the same id in another language is valid.
     Example: a part that was packaged twice under two numbers.
     Fix: remove the second copy; keep the headers of the record unchanged in every language.
     """,

@@ -160,7 +160,7 @@ def sentence_count(record: Record) -> Iterator[Problem]:
     unless=("OSJ303",),
 )
 def language_mismatch(record: Record) -> Iterator[Problem]:
-    """A document is in the file of another language than the one it was identified as.
+    """A document was identified as another language than that of its file.
 
     Why: one of the two is wrong, and readers use either.
     Example: `"identification": {"label": "en", …}` in `de_meta_part_1.jsonl.gz`.

@@ -114,7 +114,7 @@ def column_type(columns: TableColumns) -> Iterator[Problem]:
 def column_not_read(columns: TableColumns) -> Iterator[Problem]:
     """A column has a type that JSON cannot represent.
 
-    Why: a conversion drops it, which it declares as a loss.
+    Why: a conversion drops it, and reports the loss.
     Example: an image as bytes.
     Fix: remove the column, or write it as strings.
     """

@@ -188,9 +188,9 @@ def field_type_rule(rules: RuleSet, code: str) -> None:
 
     @rules.rule(code, "field-type", on=ColumnRecord, accepted_by="are_clean", grades={"minor": Severity.WARNING})
     def field_type(record: ColumnRecord) -> Iterator[Problem]:
-        """A field of the column profile is missing or has another type. An optional field is a warning, and so is one of a table.
+        """A field of the column profile is missing or has another type. A warning if it is optional or in a table.
 
-        Why: the row is not of the corpus whose profile it is read with; its date, language or text may be in other fields.
+        Why: the row is not from the corpus of the profile; its date, language or text may be in other fields.
         Example: `{"text": "…", "url": "…"}` with the profile `c4`, which has a `timestamp`; `"token_count": "12"` with `fineweb`.
         Fix: name the right profile with `--columns`, write your own, or repair the row.
         """
@@ -211,18 +211,18 @@ def table_rules(rules: RuleSet, turns_code: str, blank_code: str) -> None:
     def turns_malformed(record: ColumnRecord) -> Iterator[Problem]:
         """A conversation is empty, has an unknown role, an empty message or roles out of order, or does not end with an answer.
 
-        Why: chat templates stop here, or train a model on nothing.
+        Why: chat templates fail on it, or a model learns nothing from it.
         Example: `{"messages": []}`, the role `assistnt`, two messages of `user` in a row.
-        Fix: repair the conversation, or remove the row; roles are those of the column profile.
+        Fix: repair the conversation, or remove the row; the column profile lists the roles.
         """
         for message in odd_turns(record.columns, record.fields):
             yield Problem(message, record.at, "repair the conversation, or remove the row")
 
     @rules.rule(blank_code, "field-blank", on=ColumnRecord, accepted_by="are_clean", severity=Severity.WARNING)
     def field_blank(record: ColumnRecord) -> Iterator[Problem]:
-        """A field that a row of its kind is made for is empty, or two that must differ are equal.
+        """A field without which the row is useless is empty, or two that must differ are equal.
 
-        Why: nothing is to be learned from the row: an instruction without output, a preference among equal answers.
+        Why: a model learns nothing from an instruction without output, or from a preference between equal answers.
         Example: `{"prompt": "…", "chosen": "a", "rejected": "a"}`, `{"translation": {"en": "hello", "fr": ""}}`.
         Fix: fill in the field, or remove the row.
         """

@@ -25,7 +25,8 @@ DATA_FILE_MISSING = RULES.finding(
     """A local file of the description is missing. Files on the web are neither fetched nor checked.
 
     Why: the data cannot be loaded.
-    Example: `"contentUrl": "data/train.csv"` without such a file next to the description; a path out of its folder.
+    Example: `"contentUrl": "data/train.csv"` without such a file next to the description; a path that leaves its
+    folder.
     Fix: add the file, or correct the path.
     """,
     spec=_RESOURCES,
@@ -35,7 +36,7 @@ DATA_FILE_MISSING = RULES.finding(
 DATA_SIZE_MISMATCH = RULES.finding(
     "CRO602",
     "data-size-mismatch",
-    """A file does not have the size in the description. Sizes with a unit may differ by 5 percent.
+    """The size of a file differs from the description. Sizes with a unit may differ by 5 percent.
 
     Why: the file was truncated or replaced.
     Example: `"contentSize": "117743 B"` and a file of 100 bytes.
@@ -48,7 +49,7 @@ DATA_SIZE_MISMATCH = RULES.finding(
 DATA_SHA256_MISMATCH = RULES.finding(
     "CRO603",
     "data-sha256-mismatch",
-    """A file does not have the SHA-256 or MD5 in the description.
+    """The SHA-256 or MD5 of a file differs from the description.
 
     Why: the file is corrupt or was replaced.
     Example: a file that was edited after it was described.
@@ -146,7 +147,7 @@ DATA_TRANSFORM_FAILED = RULES.finding(
     """A transformation fails for a value: the pattern does not match, or is still running after 10 seconds.
 
     Why: the field has no value; readers keep the whole text, drop it, or hang.
-    Example: `"regex": "^([0-9]+)[.]jpg$"` and a file `cover.jpg`; `"regex": "(a+)+$"` and a long text of `a`.
+    Example: `"regex": "^([0-9]+)[.]jpg$"` and a file `cover.jpg`; `"regex": "(a+)+$"` and a long run of `a`.
     Fix: correct the pattern, or exclude the file with `excludes`; avoid nested repetition in patterns.
     """,
     spec="croissant-1.0#transform",
@@ -211,7 +212,7 @@ DATA_GLOB_ANY_DEPTH = RULES.finding(
 DATA_FORMAT_MISMATCH = RULES.finding(
     "CRO615",
     "data-format-mismatch",
-    """A file does not start like a file of its encodingFormat. A warning for another format of the same kind.
+    """The first bytes of a file do not match its encodingFormat. A warning for another format of the same kind.
 
     Why: readers that rely on the encodingFormat fail. The first bytes of JPEG, PNG, GIF, BMP, TIFF, WebP, JPEG 2000,
     JPEG XL, WAV, AIFF, FLAC, Ogg, MP3, MIDI and PDF files are compared if the file is a FileObject or a record set reads its content; nothing is decoded.
@@ -256,7 +257,7 @@ DATA_TYPE_DIFFERS = RULES.finding(
 RECORD_WITHOUT_TEXT = RULES.finding(
     "CRO701",
     "record-without-text",
-    """A record to convert to a document has no text in its text field. An empty text is accepted.
+    """A record to be converted has no text in its text field. An empty text is accepted.
 
     Why: a document needs text; numbers and lists are not converted to text.
     Example: an empty cell; a field of type sc:Integer named with --text-field.
@@ -268,7 +269,7 @@ RECORD_WITHOUT_TEXT = RULES.finding(
 RECORD_WITHOUT_ID = RULES.finding(
     "CRO702",
     "record-without-id",
-    """A record to convert to a document has no id in a record set with ids. An id is nonempty text or a whole number.
+    """A record to be converted has no id, although its record set has ids. An id is nonempty text or a whole number.
 
     Why: the document cannot be identified, and numbers with fractions have several spellings.
     Example: an empty cell in the field of the key.
@@ -280,10 +281,10 @@ RECORD_WITHOUT_ID = RULES.finding(
 RECORD_TOO_DEEP = RULES.finding(
     "CRO703",
     "record-too-deep",
-    """The lists and objects of a record to convert to a document nest deeper than 127 levels.
+    """The lists and objects of a record to be converted nest more than 127 levels deep.
 
     Why: many JSON readers fail on deep nesting.
-    Example: a list in a list in a list, 200 times.
+    Example: lists nested 200 levels deep.
     Fix: flatten the value, or remove its field from the description.
     """,
 )

@@ -187,7 +187,7 @@ def _data_type(draft: Draft, at: Defect) -> Iterator[Edit]:
         if match is None or kind != match[1]:
             continue
         if at.meant:
-            is_sure = is_slip(kind, at.meant) or OTHER_NAMES.get(kind.lower()) == at.meant
+            is_sure = is_slip(kind, at.meant) or OTHER_NAMES.get(kind.lower().removeprefix("sc:")) == at.meant
             yield from sure(is_sure, draft.replace(pointer, at.meant))
         elif pointer != at.pointer and len(draft.list_at(at.pointer)) > 1:
             raise Review(draft.remove(pointer))

@@ -297,7 +297,7 @@ def value_and_source(constant: Constant) -> Iterator[Problem]:
 
 @RULES.rule("CRO430", "constant-value-type", on=Constant, spec=_FIELD)
 def constant_value_type(constant: Constant) -> Iterator[Problem]:
-    """The constant value of a field does not have its data type or shape, or is not an object for subfields.
+    """The constant value of a field does not match its data type, shape or subfields.
 
     Why: readers cannot load the value as that type.
     Example: `"value": "seven"` in a field of type sc:Integer; `"value": 7` in a field with `subField`.
@@ -341,7 +341,7 @@ def _object_fault(field: Field, value: Any) -> str | None:
 def annotation_without_value(record_set: RecordSet) -> Iterator[Problem]:
     """An annotation has neither a source nor a value, in a record set without inline data.
 
-    Why: the annotation has no value.
+    Why: the annotation says nothing.
     Example: `"annotation": {"@type": "cr:Field", "@id": "images/image/label", "dataType": "cr:Label"}`.
     Fix: add `source` or `value`.
     """

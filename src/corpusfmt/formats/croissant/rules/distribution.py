@@ -107,7 +107,8 @@ def path_escapes_container(resource: Resource) -> Iterator[Problem]:
 
 @RULES.rule("CRO305", "encodingformat-missing", on=Resource, spec=_FILE_OBJECT)
 def encodingformat_missing(resource: Resource) -> Iterator[Problem]:
-    """A FileObject or FileSet has no encodingFormat. A warning in profile strict for a FileSet, where no table lists it.
+    """A FileObject or FileSet has no encodingFormat. For a FileSet, a warning in profile `letter`: no table lists it
+    there.
 
     Why: readers choose the parser by it.
     Example: a CSV file without `"encodingFormat": "text/csv"`.
@@ -164,8 +165,8 @@ def contenturl_page(file: FileObject) -> Iterator[Problem]:
 def sha256_missing(file: FileObject) -> Iterator[Problem]:
     """A FileObject outside a container has no checksum, and the dataset is not live. A warning for a manifest.
 
-    Why: a damaged download or a replaced file goes unnoticed, and mlcroissant refuses to load the file. The specification
-    says "may provide", so this is a warning in profile strict.
+    Why: a damaged download or a replaced file goes unnoticed, and mlcroissant refuses to load the file. The
+    specification says "may provide", so profile `letter` warns.
     Example: a file with only `contentUrl` and `encodingFormat`.
     Fix: add `sha256`; for data that keeps changing, add `"isLiveDataset": true`.
     """

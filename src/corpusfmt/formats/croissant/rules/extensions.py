@@ -169,7 +169,8 @@ def task_without_spec(term: Term) -> Iterator[Problem]:
 
 @RULES.rule("CRO813", "solution-not-concrete", on=Term, spec=_TASKS)
 def solution_not_concrete(term: Term) -> Iterator[Problem]:
-    """A TaskSolution leaves something open: it has a Spec, or no implementation of itself or each of its subtasks.
+    """A TaskSolution leaves something open: it has a Spec, or neither it nor each of its subtasks has an
+    implementation.
 
     Why: a solution provides what the problem leaves open.
     Example: a `cr:TaskSolution` whose output is a `cr:OutputSpec`.

@@ -115,8 +115,8 @@ def _needs_source(field: Field) -> bool:
 
 @RULES.rule("CRO405", "source-missing", on=RecordSet, spec=_FIELD)
 def source_missing(record_set: RecordSet) -> Iterator[Problem]:
-    """Fields have no source, and the record set has no inline data. In profile strict, a warning unless the context lost
-    the term.
+    """Fields have no source, and the record set has no inline data. In profile `letter`, a warning unless the context
+    lost the term.
 
     Why: the values come from nowhere, so the record set cannot be loaded.
     Example: `source` under a context that does not map it, where it becomes `sc:source`.
@@ -142,7 +142,7 @@ def _one_of_several(view: View, names: Iterable[str]) -> Iterator[Problem]:
 
 @RULES.rule("CRO406", "source-ambiguous", on=DataSource, spec=_SOURCE)
 def source_ambiguous(source: DataSource) -> Iterator[Problem]:
-    """A data source names several things to read from.
+    """A data source names more than one thing to read.
 
     Why: readers cannot know which one is meant.
     Example: `fileObject` and `fileSet` in one source.
@@ -370,7 +370,7 @@ def transform_empty(transform: Transform) -> Iterator[Problem]:
 
 @RULES.rule("CRO416", "transform-unknown", on=Transform, spec=_TRANSFORM)
 def transform_unknown(transform: Transform) -> Iterator[Problem]:
-    """A transform has no known transformation.
+    """A transform names no known transformation.
 
     Why: readers cannot apply it.
     Example: `"transform": {"lowercase": true}`.
@@ -482,10 +482,10 @@ def datatype_not_iri(element: Element) -> Iterator[Problem]:
         yield element.problem(message, hint, literal)
 
 
-#: Other common names of types.
+#: Other common names of types, without `sc:`.
 OTHER_NAMES = {
-    "sc:bool": "sc:Boolean", "sc:double": "sc:Float", "sc:int": "sc:Integer", "sc:long": "sc:Integer",
-    "sc:str": "sc:Text", "sc:string": "sc:Text", "sc:timestamp": "sc:DateTime",
+    "bool": "sc:Boolean", "double": "sc:Float", "int": "sc:Integer", "long": "sc:Integer",
+    "str": "sc:Text", "string": "sc:Text", "timestamp": "sc:DateTime",
 }  # fmt: skip
 
 
@@ -502,7 +502,9 @@ def datatype_unknown(element: Element) -> Iterator[Problem]:
     unknown = [name for name in element.data_types if not is_known_type(name)]
     minor = len(unknown) < len(element.data_types) or isinstance(element, RecordSet)
     for name in dict.fromkeys(unknown):
-        likely = OTHER_NAMES.get(name.lower()) or element.description.near_misses.of(name, ATOMIC_TYPES)
+        likely = OTHER_NAMES.get(name.lower().removeprefix("sc:")) or element.description.near_misses.of(
+            name, ATOMIC_TYPES
+        )
         hint = f"did you mean `{likely}`?" if likely else "use a class of schema.org or Croissant"
         yield element.problem(f"unknown data type `{name}`", hint, "cr:dataType", minor=minor)
 
