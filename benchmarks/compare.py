@@ -99,7 +99,7 @@ def spill(folder: Path, documents: int) -> tuple[Clock, Clock, float]:
             for first in range(start, end, AT_A_TIME):
                 rows = made(first, min(AT_A_TIME, end - first), changed=name == "new")
                 with clock:
-                    runs.add_columns(rows)
+                    runs.add_columns(column.tobytes() for column in rows)
             with clock:
                 runs.close()
             sort_alone(sorting, end - start)

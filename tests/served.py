@@ -29,8 +29,8 @@ from typing import IO, NamedTuple
 AVAILABLE = sys.platform == "linux" and not any(name.startswith("COVERAGE") for name in os.environ)
 #: As much as a pipe takes while nobody reads.
 MOST_STDIN = 1 << 16
-# A process with threads must not fork.
-_STARTS_THREADS = ("numpy",)
+# A process with threads must not fork: NumPy, and modules that import it if it is there, are left to the forks.
+_STARTS_THREADS = ("numpy", "corpusfmt.comparison.matching", "corpusfmt.formats.croissant.data.tables")
 _SLOW = ("fsspec", "pyld")
 
 

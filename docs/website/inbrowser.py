@@ -26,7 +26,7 @@ from corpusfmt.wording import markup
 from website.pages import REPOSITORY
 
 _HERE = Path(__file__).parent / "browser"
-#: What checks of one file import. NumPy and isal have no wheels for WebAssembly; zstd is in the standard library there.
+#: What checks of one file import. isal has no wheel for WebAssembly; zstd is in the standard library there.
 _WHEELS = (
     "cachetools",
     "frozendict",

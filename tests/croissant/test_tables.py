@@ -21,10 +21,9 @@ from corpusfmt.formats.croissant.data.csvrows import table
 from corpusfmt.formats.croissant.data.files import Opened
 from corpusfmt.formats.croissant.data.lookup import key_of
 from corpusfmt.formats.croissant.data.rows import batch_of, of_parquet
-from corpusfmt.formats.croissant.data.tables import Accepted, KeyOf, hashes_of
+from corpusfmt.formats.croissant.data.tables import Accepted, Hashes, KeyOf, hashes_of
 from corpusfmt.formats.croissant.model.arrays import ArrayShape
 from corpusfmt.formats.croissant.model.casts import CASTS, Cast, cast_all, unchanged
-from corpusfmt.io.keys import Hashes
 from corpusfmt.io.lines import lines
 
 TYPES = ("sc:Integer", "sc:Float", "sc:Number", "sc:Date", "sc:Text", "sc:Boolean", "sc:URL", "cr:Int8", "cr:UInt64")

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from corpusfmt.formats.croissant.data.tables import Hashes, few_hashes
 from corpusfmt.io import keys, runs
-from corpusfmt.io.keys import Hashes, KeyWriter, few_hashes, repeated, repeated_in_batches, unmatched
+from corpusfmt.io.keys import KeyWriter, repeated, repeated_in_batches, unmatched
 
 _TOP = (1 << 64) - 1
 _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _TOP)
@@ -26,14 +27,13 @@ _HASHES = st.sampled_from([0, 1, 2, 1 << 63, _TOP, _TOP - 1]) | st.integers(0, _
 @given(
     shards=st.lists(st.lists(_HASHES, max_size=20), max_size=4),
     memory=st.sampled_from([64, 512, 1 << 20]),
-    few=st.sampled_from([0, 8, 1 << 10]),
+    held=st.sampled_from([1, 8, 1 << 10]),
 )
 def test_groups_are_those_of_a_dictionary(
-    tmp_path_factory: pytest.TempPathFactory, shards: list[list[int]], memory: int, few: int
+    tmp_path_factory: pytest.TempPathFactory, shards: list[list[int]], memory: int, held: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keys, "_FEW_TO_SEARCH", few)
-        patch.setattr(keys, "_MOST_HELD", max(few, 1))
+        patch.setattr(keys, "_MOST_HELD", held)
         _assert_groups_are_those_of_a_dictionary(tmp_path_factory, shards, memory)
 
 
@@ -66,23 +66,20 @@ def plain() -> Iterator[ModuleType]:
 @given(
     rows=st.lists(st.tuples(_HASHES, _HASHES, _HASHES), max_size=30),
     width=st.integers(1, 3),
-    few=st.sampled_from([0, 99]),
 )
 def test_columns_are_sorted_with_and_without_the_kernel(
-    plain: ModuleType, rows: list[tuple[int, ...]], width: int, few: int
+    plain: ModuleType, rows: list[tuple[int, ...]], width: int
 ) -> None:
     columns = b"".join(array("Q", (row[column] for row in rows)) for column in range(width))
     order = sorted(range(len(rows)), key=lambda number: rows[number][0])
     expected = [*([rows[number][column] for number in order] for column in range(width)), order]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(plain, "FEW_TO_SORT", few)
-        for sort in (runs.sorted_columns, plain.sorted_columns):
-            assert sort(columns, width) == b"".join(array("Q", column) for column in expected)
+    for sort in (runs.sorted_columns, plain.sorted_columns):
+        assert sort(columns, width) == b"".join(array("Q", column) for column in expected)
 
 
 def test_nothing_written_nothing_repeated(tmp_path: Path) -> None:
     assert list(repeated(tmp_path)) == []
-    found = few_hashes([tmp_path])
+    found = few_hashes(tmp_path)
     assert found is not None
     assert found.have(np.array([0, 7], np.uint64)).tolist() == [False, False]
     assert list(unmatched(tmp_path, [])) == []
@@ -106,7 +103,6 @@ def test_hashes_are_looked_up(known: list[int], asked: list[int]) -> None:
 @pytest.fixture
 def of_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keys of which most have one hash, far more of them than fit into the memory that is given."""
-    monkeypatch.setattr(keys, "_FEW_TO_SEARCH", 0)
     monkeypatch.setattr(keys, "_MOST_HELD", 16)
     for shard in range(3):
         writer = KeyWriter(tmp_path, shard)

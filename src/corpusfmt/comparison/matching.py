@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct, field
 
 from corpusfmt.io.runs import Runs, RunWriter, ranges
@@ -42,10 +41,15 @@ RANGE_ROWS = 1 << 18
 MOST_ALIKE = 1 << 20
 SHARD_SHIFT = 32
 
-Rows = npt.NDArray[np.uint64]
-Mask = npt.NDArray[np.bool_]
-Numbers = npt.NDArray[np.int64]
+HAS_NUMPY = find_spec("numpy") is not None
+if TYPE_CHECKING or HAS_NUMPY:
+    import numpy as np
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
+    Rows = npt.NDArray[np.uint64]
+    Mask = npt.NDArray[np.bool_]
+    Numbers = npt.NDArray[np.int64]
 
 #: The outcomes for a document in both releases, as fields of `Counts`; of several, the last.
 FATES = ("same", "moved", "changed_attributes", "changed_metadata", "changed_text")
@@ -201,7 +205,8 @@ def join_names(task: Join) -> Joined:
         # `old` and `new` are those with another text now.
         for writer, alone, changed in ((writers[0], pairs.removed, old), (writers[1], pairs.added, new)):
             for rows, is_paired in ((alone, 0), (changed, 1)):
-                writer.add_columns(np.stack([*rows[[*_TEXT]], np.full_like(rows[0], is_paired), rows[_PLACE]]))
+                written = *rows[[*_TEXT]], np.full_like(rows[0], is_paired), rows[_PLACE]
+                writer.add_columns(column.tobytes() for column in written)
     for writer in writers:
         writer.close()
     return joined
@@ -224,7 +229,8 @@ def _rows_in(task: Join, columns: int) -> Iterator[tuple[Rows, Rows]]:
         number = sum(each.number(low, high) for each in runs)
         if number > MOST_ALIKE:
             raise UsageError(f"{number:,} documents share one id or text: at most {MOST_ALIKE:,} can be compared")
-        old, new = (places.added_to(each.read(low, high)) for places, each in zip(task.places, runs, strict=True))
+        read = [np.array(each.read(low, high), np.uint64) for each in runs]
+        old, new = (places.added_to(rows) for places, rows in zip(task.places, read, strict=True))
         yield old, new
 
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-import numpy as np
 from msgspec import Struct, field
 from msgspec.structs import replace
 
@@ -130,7 +129,9 @@ def read_task(task: ReadTask) -> TaskResult:
 
 def _add_rows(rows: bytearray, runs: RunWriter) -> None:
     if rows:
-        runs.add_columns(np.frombuffer(bytes(rows), np.uint64).reshape(-1, COLUMNS).T)
+        numbers = memoryview(rows).cast("Q")
+        runs.add_columns(numbers[column::COLUMNS].tobytes() for column in range(COLUMNS))
+        numbers.release()
         rows.clear()
 
 

@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar, Unpack
 
-import numpy as np
 from msgspec import Struct, field
 
 from corpusfmt.comparison.matching import (
     COLUMNS,
+    HAS_NUMPY,
     MOST_TASKS,
     RANGE_ROWS,
     SHARD_SHIFT,
@@ -48,6 +48,9 @@ from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.runs import END, Runs
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
+
+if TYPE_CHECKING or HAS_NUMPY:
+    import numpy as np
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -112,6 +115,8 @@ def compare(
     Raises `BadInput` for a bad record or layout, `UsageError` if the releases cannot be compared, and `Incomplete` if the run
     could not be finished; `LimitReached` is a subclass.
     """
+    if not HAS_NUMPY:
+        raise UsageError("comparing needs NumPy: pip install 'corpusfmt[compare]'")
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.comparison.reading")
     with limited(limits) as planned:

@@ -65,7 +65,7 @@ def start_fork_server(*modules: str) -> None:
     from multiprocessing import forkserver  # noqa: PLC0415 - not on every platform
 
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["corpusfmt.engine.validate", *modules, "numpy"])
+    context.set_forkserver_preload(["corpusfmt.engine.validate", *modules])
     # The fork server must not have threads when it forks.
     threads = os.environ.get(_BLAS_THREADS)
     os.environ[_BLAS_THREADS] = "1"

@@ -6,22 +6,16 @@ Keys are sorted runs (`io.runs`) of their 64-bit hashes and positions, and a rea
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import chain, groupby
-from operator import eq
+from itertools import chain, compress, groupby
+from operator import eq, not_
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from corpusfmt.io.runs import END, FEW_TO_SORT, Runs, RunWriter, has_numpy, ranges, sorted_columns
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    from corpusfmt.io.runs import Rows
+from corpusfmt.io.runs import Runs, RunWriter, ranges, sorted_columns
 
 #: A shard number and a row in it.
 Place = tuple[int, int]
@@ -30,9 +24,8 @@ Place = tuple[int, int]
 ROW_BITS = 40
 _ROW_MASK = (1 << ROW_BITS) - 1
 _RUN_KEYS = 1 << 21
-_FEW_KEYS = 1 << 20
-# Bits of the largest table of hashes.
-_MOST_BITS = 21
+# Runs of small shards are small, too.
+_FEW_KEYS = 1 << 13
 # Beyond this many places of one hash, they stay on disk.
 _MOST_HELD = 1 << 14
 # Peak memory of sorting, per key: the pairs, the permutation and the sorted copies.
@@ -44,8 +37,6 @@ CANDIDATES_AT_A_TIME = 1 << 22
 HASHES_AT_A_TIME = 200_000
 #: For so few keys of a shard, making a file takes longer than finding them.
 FEW_OF_A_SHARD = 16
-# Fewer keys are searched in less time than importing numpy takes.
-_FEW_TO_SEARCH = 1 << 19
 
 
 class FewKeys(Struct, frozen=True, gc=False):
@@ -74,28 +65,25 @@ class KeyWriter(RunWriter):
         if len(hashes) >= self._most:  # often asked, so without a call
             self.close()
 
-    def extend(self, key_hashes: Iterable[int], first_row: int, notes: Iterable[int] = ()) -> None:
-        """Add the hashes of consecutive rows, and what is noted of each."""
+    def extend(self, key_hashes: Iterable[int], rows: int | Iterable[int], notes: Iterable[int] = ()) -> None:
+        """Add the hashes of some rows, or of consecutive ones from a first on, and what is noted of each."""
         hashes, positions, *noted = self.columns
         start = len(hashes)
         hashes.extend(key_hashes)
-        base = self._shard << ROW_BITS | first_row
-        positions.extend(range(base, base + len(hashes) - start))
+        base = self._shard << ROW_BITS
+        if isinstance(rows, int):
+            positions.extend(range(base + rows, base + rows + len(hashes) - start))
+        else:
+            positions.extend(map(base.__add__, rows))
         for column in noted:
             column.extend(notes)
         self.spill_if_full()
 
-    def extend_array(self, key_hashes: npt.NDArray[np.uint64], rows: npt.NDArray[np.uint64]) -> None:
-        """Add the hashes of rows as arrays, without a loop."""
-        import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
-
-        self.add_columns((key_hashes, rows | np.uint64(self._shard << ROW_BITS)))
-
     def add_few(self, few: FewKeys) -> None:
-        """Add the keys of a small shard, which has written none. Runs are small, too, so that none needs numpy."""
+        """Add the keys of a small shard, which has written none."""
         hashes, positions, *noted = self.columns
         rows = memoryview(few.rows).cast("Q")
-        if hashes and len(hashes) + len(rows) > FEW_TO_SORT:
+        if hashes and len(hashes) + len(rows) > _FEW_KEYS:
             self.close()
         hashes.frombytes(few.hashes)
         positions.extend(few.shard << ROW_BITS | row for row in rows)
@@ -122,12 +110,9 @@ def repeated(folder: Path, memory: int = DEFAULT_MEMORY, *, noted: bool = False)
     `memory` bounds sorting, in bytes. Shards are in the order of their runs' paths. With `noted`, each key has a note.
     """
     runs = Runs([folder], 3 if noted else 2)
-    if len(runs) <= _FEW_TO_SEARCH or not has_numpy():
-        yield from _groups_of_few(runs)
-        return
     for low, high in ranges([runs], _most(memory)):
         if high - low > 1:
-            yield from _groups(runs, runs.read(low, high))
+            yield from _groups(runs, low, high)
         elif len(many := Many(runs, low)) > 1:
             yield many
 
@@ -183,60 +168,15 @@ def unmatched(folder: Path, targets: Iterable[Path], memory: int = DEFAULT_MEMOR
 
     A key among the targets is never yielded; a missing one is not noticed if its hash collides.
     """
-    import numpy as np  # noqa: PLC0415
-
     runs, wanted = Runs([folder], 2), Runs(targets, 2)
-    for low, high in ranges([runs, wanted], _most(memory)):
+    for low, high in ranges([runs, wanted], max(1, _most(memory) // 3)):  # a number in a set takes 72 bytes
         if high - low == 1:
             if not wanted.number(low, high):
                 yield from Many(runs, low)
             continue
-        known = np.sort(wanted.read(low, high)[0])
+        known = set(wanted.read(low, high)[0])
         hashes, positions = runs.read(low, high)
-        yield from map(_place, positions[~among(hashes, known)].tolist())
-
-
-def few_hashes(folders: Iterable[Path]) -> Hashes | None:
-    """Return the hashes of all keys in some folders, or None if they are too many for memory."""
-    runs = Runs(folders, 2)
-    if len(runs) > _FEW_KEYS:
-        return None
-    import numpy as np  # noqa: PLC0415
-
-    return Hashes(np.sort(runs.read(0, END)[0]))
-
-
-class Hashes:
-    """Hashes in which others are looked up: most are found, or missed, at the place that their first bits name."""
-
-    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
-        import numpy as np  # noqa: PLC0415
-
-        self._sorted = hashes
-        bits = min(max((16 * len(hashes)).bit_length(), 1), _MOST_BITS)
-        self._shift = np.uint64(64 - bits)
-        self._table = np.zeros(1 << bits, dtype=np.uint64)
-        self._table[hashes >> self._shift] = hashes
-
-    def have(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-        """Tell which of some hashes are among these."""
-        import numpy as np  # noqa: PLC0415
-
-        found: npt.NDArray[np.bool_] = (self._table[hashes >> self._shift] == hashes) & (hashes != 0)
-        others = np.flatnonzero(~found)
-        if len(others):
-            found[others] = among(hashes[others], self._sorted)
-        return found
-
-
-def among(hashes: npt.NDArray[np.uint64], known: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
-    """Return which hashes are among `known`, which is sorted."""
-    import numpy as np  # noqa: PLC0415
-
-    if not len(known):
-        return np.zeros(len(hashes), dtype=np.bool_)
-    found: npt.NDArray[np.bool_] = known[np.minimum(np.searchsorted(known, hashes), len(known) - 1)] == hashes
-    return found
+        yield from map(_place, compress(positions, map(not_, map(known.__contains__, hashes))))
 
 
 def _most(memory: int) -> int:
@@ -266,49 +206,26 @@ class Many:
 
     def __iter__(self) -> Iterator[Place]:
         for rows in self._runs.pieces(self._key, self._key + 1, _MOST_HELD):
-            yield from Group(rows[1].tolist())
+            yield from Group(rows[1])
 
     @property
     def notes(self) -> Iterator[int]:
         """The notes of the keys."""
         for rows in self._runs.pieces(self._key, self._key + 1, _MOST_HELD):
-            yield from rows[2].tolist()
+            yield from rows[2]
 
     def __contains__(self, place: object) -> bool:
         return any(each == place for each in self)
 
 
-def _groups_of_few(runs: Runs) -> Iterator[Group | Many]:
-    columns = [array("Q") for _ in range(runs.width)]
-    for run in runs.paths:
-        written = Path(run).read_bytes()
-        size = len(written) // runs.width
-        for number, column in enumerate(columns):
-            column.frombytes(written[number * size : (number + 1) * size])
-    rows = memoryview(sorted_columns(b"".join(columns), runs.width)).cast("Q")
-    keys = len(columns[0])
+def _groups(runs: Runs, low: int, high: int) -> Iterator[Group | Many]:
+    columns = b"".join(runs.read(low, high))
+    rows = memoryview(sorted_columns(columns, runs.width)).cast("Q")
+    keys = len(rows) // (runs.width + 1)
     in_order, *others = (rows[number * keys : (number + 1) * keys] for number in range(runs.width))
     end = 0
-    for key, equal in groupby(in_order) if any(map(eq, in_order, in_order[1:])) else ():
-        start, end = end, end + sum(1 for _ in equal)
-        if end - start > 1:
-            is_large = end - start > _MOST_HELD and has_numpy()
-            yield Many(runs, key) if is_large else Group(*(column[start:end] for column in others))
-
-
-def _groups(runs: Runs, rows: Rows) -> Iterator[Group | Many]:
-    import numpy as np  # noqa: PLC0415
-
-    hashes, *others = rows
-    in_order = np.sort(hashes)
-    if not (in_order[1:] == in_order[:-1]).any():
-        return
-    order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    equal = hashes[1:] == hashes[:-1]
-    edges = np.flatnonzero(np.diff(np.concatenate(([False], equal, [False])).astype(np.int8)))
-    for start, end in zip(edges[::2], edges[1::2], strict=True):
-        if end - start < _MOST_HELD:
-            yield Group(*(column[order[start : end + 1]].tolist() for column in others))
-        else:
-            yield Many(runs, int(hashes[start]))
+    for second in compress(range(1, keys), map(eq, in_order, in_order[1:])):
+        if second >= end:
+            end = bisect_right(in_order, in_order[second], second)
+            is_large = end - second >= _MOST_HELD
+            yield Many(runs, in_order[second]) if is_large else Group(*(column[second - 1 : end] for column in others))

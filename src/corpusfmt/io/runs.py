@@ -7,35 +7,21 @@ from __future__ import annotations
 
 import os
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from itertools import pairwise
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import xxhash
 
 from corpusfmt.io.limits import meter
 
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
-
-    #: One column after another.
-    Rows = npt.NDArray[np.uint64]
-
-#: Fewer rows are sorted in less time than importing numpy takes.
-FEW_TO_SORT = 1 << 13
 #: After the last hash.
 END = 1 << 64
 _SUFFIX = ".keys"
 _BYTES = 8
-
-
-def has_numpy() -> bool:
-    """Return whether NumPy can be imported: in WebAssembly it cannot, and the keys of one file fit into memory."""
-    return find_spec("numpy") is not None
 
 
 try:
@@ -49,12 +35,6 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
         """
         values = array("Q", columns)
         rows = len(values) // width
-        if rows > FEW_TO_SORT and has_numpy():
-            import numpy as np  # noqa: PLC0415 - slow to import, and help pages do not need it
-
-            table = np.frombuffer(columns, dtype=np.uint64).reshape(width, rows)
-            numbers = np.argsort(table[0], kind="stable")
-            return table[:, numbers].tobytes() + numbers.astype(np.uint64).tobytes()
         order = sorted(range(rows), key=values.__getitem__)
         starts = range(0, width * rows, max(rows, 1))
         sorted_values = (map(values[start : start + rows].__getitem__, order) for start in starts)
@@ -69,10 +49,10 @@ class RunWriter:
         self.columns = [array("Q") for _ in range(width)]
         self.runs = 0
 
-    def add_columns(self, columns: Iterable[npt.NDArray[np.uint64]]) -> None:
-        """Add rows, given as arrays, one for each column."""
+    def add_columns(self, columns: Iterable[bytes]) -> None:
+        """Add rows, given as the bytes of each column."""
         for column, numbers in zip(self.columns, columns, strict=True):
-            column.frombytes(numbers.tobytes())
+            column.frombytes(numbers)
         self.spill_if_full()
 
     def spill_if_full(self) -> None:
@@ -118,31 +98,29 @@ class Runs:
         """Return the number of rows whose hashes are at least `low` and below `high`."""
         return sum(end - start for _, start, end in self._within(low, high))
 
-    def read(self, low: int, high: int) -> Rows:
-        """Return the rows whose hashes are at least `low` and below `high`, those of one run after those of another."""
-        import numpy as np  # noqa: PLC0415
+    def read(self, low: int, high: int) -> list[array[int]]:
+        """Return the columns of the rows whose hashes are at least `low` and below `high`, those of one run after those of another."""
+        columns = [array("Q") for _ in range(self.width)]
+        for piece in self.pieces(low, high, END):
+            for column, numbers in zip(columns, piece, strict=True):
+                column.frombytes(numbers.cast("B"))
+        meter().add(len(columns[0]) * self.width * _BYTES, 0)
+        return columns
 
-        slices = [np.array(columns[:, start:end]) for columns, start, end in self._within(low, high)]
-        rows = np.concatenate(slices, axis=1) if slices else np.empty((self.width, 0), np.uint64)
-        meter().add(rows.nbytes, 0)
-        return rows
-
-    def pieces(self, low: int, high: int, most: int) -> Iterator[Rows]:
+    def pieces(self, low: int, high: int, most: int) -> Iterator[list[memoryview[int]]]:
         """Yield the rows of `read`, at most some at a time."""
-        import numpy as np  # noqa: PLC0415
-
         for columns, start, end in self._within(low, high):
             for first in range(start, end, most):
-                yield np.array(columns[:, first : min(first + most, end)])
+                yield [column[first : min(first + most, end)] for column in columns]
 
-    def _within(self, low: int, high: int) -> Iterator[tuple[Rows, int, int]]:
-        import numpy as np  # noqa: PLC0415
-
+    def _within(self, low: int, high: int) -> Iterator[tuple[list[memoryview[int]], int, int]]:
         for path in self.paths:
-            columns = np.memmap(path, dtype=np.uint64, mode="r").reshape(self.width, -1)
-            start = int(np.searchsorted(columns[0], np.uint64(low))) if low else 0
-            end = int(np.searchsorted(columns[0], np.uint64(high))) if high < END else columns.shape[1]
-            yield columns, start, end
+            with open(path, "rb") as run:
+                values = memoryview(mmap(run.fileno(), 0, access=ACCESS_READ)).cast("Q")
+            rows = len(values) // self.width
+            columns = [values[start : start + rows] for start in range(0, len(values), rows)]
+            start = bisect_left(columns[0], low)
+            yield columns, start, bisect_left(columns[0], high, start)
 
 
 def _runs_below(folder: str) -> Iterator[str]:
@@ -174,4 +152,4 @@ def _halved(runs: Sequence[Runs], low: int, high: int, most: int) -> Iterator[tu
     yield from _halved(runs, middle, high, most)
 
 
-__all__ = ["END", "FEW_TO_SORT", "RunWriter", "Runs", "damaged_runs", "has_numpy", "ranges", "sorted_columns"]
+__all__ = ["END", "RunWriter", "Runs", "damaged_runs", "ranges", "sorted_columns"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, compress
 from pathlib import Path
 from typing import Any
 
@@ -234,18 +234,15 @@ class _Counting:
             self._texts, self._bytes = [], 0
 
     def _add_keys(self, data: bytes, texts: Sequence[bytes]) -> None:
-        import numpy as np  # noqa: PLC0415 - takes a tenth of a second, and only repeats need it
-
-        lines = data.split(b"\n")
-        for name, values in ((LINES, lines), (DOCUMENTS, texts)):
+        for name, values in ((LINES, data.split(b"\n")), (DOCUMENTS, texts)):
             writer, first = self._keys[name], self._rows[name]
-            hashes = np.fromiter(map(xxhash.xxh3_64_intdigest, values), np.uint64, len(values))
-            rows = np.arange(first, first + len(values), dtype=np.uint64)
+            rows: Iterable[int] = range(first, first + len(values))
             if name == LINES:
-                kept = np.fromiter(map(len, values), np.int64, len(values)) > 0
-                hashes, rows = hashes[kept], rows[kept]
-                self.result.compared_lines += len(hashes)
-            writer.extend_array(hashes, rows)
+                kept = list(filter(None, values))
+                self.result.compared_lines += len(kept)
+                writer.extend(map(xxhash.xxh3_64_intdigest, kept), compress(rows, values))
+            else:
+                writer.extend(map(xxhash.xxh3_64_intdigest, values), first)
             if (first + len(values)) // _KEYS_A_RUN > first // _KEYS_A_RUN:
                 writer.close()
             self._rows[name] += len(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from corpusfmt.formats.croissant.data.leaves import Leaf, takes_of
 from corpusfmt.formats.croissant.data.rows import batch_of, of_parquet, stored_in
 from corpusfmt.formats.croissant.data.tables import (
     Accepted,
-    Key,
     KeyOf,
     Uneven,
     bounds_of,
@@ -37,6 +36,9 @@ from corpusfmt.formats.croissant.model.casts import (
     unchanged,
 )
 from corpusfmt.io.parquet import MOST_ROWS
+
+if TYPE_CHECKING:
+    from corpusfmt.formats.croissant.data.tables import Key
 
 # The number of rows checked at a time: an array costs some calls, regardless of its size.
 _ROWS = 16 * MOST_ROWS

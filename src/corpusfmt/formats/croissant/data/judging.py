@@ -10,11 +10,10 @@ from hashlib import blake2b
 from importlib.util import find_spec
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from msgspec.structs import replace
+from xxhash import xxh64_intdigest
 
 from corpusfmt.formats.croissant.data.batches import Batch, Broken, NotRead, Take
 from corpusfmt.formats.croissant.data.files import Opened
@@ -46,25 +45,33 @@ from corpusfmt.formats.croissant.data.reader import (
 from corpusfmt.formats.croissant.data.rows import DELIMITERS, kind_of
 from corpusfmt.formats.croissant.data.stored import StoredTypes
 from corpusfmt.formats.croissant.data.tables import (
+    HAS_NUMPY,
     Accepted,
-    Key,
+    Hashes,
     KeyOf,
-    Keys,
     absent_in,
     are_distinct,
     as_hashes,
     combined,
+    few_hashes,
     hashes_of,
     judged,
 )
 from corpusfmt.formats.croissant.model.graph import Description, Field, FileObject, RecordSet, Resource
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.formats.whole import MOST_KEYS
-from corpusfmt.io.keys import Hashes, KeyWriter, Place, few_hashes, repeated_in_batches
+from corpusfmt.io.keys import KeyWriter, Place, repeated_in_batches
 from corpusfmt.io.keys import unmatched as unmatched_places
 from corpusfmt.io.limits import LimitReached
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Fault, Location, Problem
+
+if TYPE_CHECKING or HAS_NUMPY:
+    import numpy as np
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from corpusfmt.formats.croissant.data.tables import Key, Keys
 
 # The number of faults of one kind in a report; the others are only counted.
 _SHOWN = 10
@@ -114,7 +121,9 @@ class _Watched:
     def take(self, table: Table) -> None:
         """Take the rows of a table; a row without a value in some leaf has no key."""
         rows, keys = _keys_in(self.key.leaves, table)
-        if keys:
+        if not HAS_NUMPY:
+            self._writer.extend(map(_hash_of, keys), map(self._row.__add__, rows))
+        elif keys:
             hashes = combined([hashes_of(part) for part in zip(*keys, strict=True)])
             self._write(hashes, np.array(rows, dtype=np.int64))
         self._row += table.size
@@ -137,7 +146,7 @@ class _Watched:
 
     def _spill(self, blocks: Iterable[tuple[Keys, npt.NDArray[np.int64]]]) -> None:
         for keys, rows in blocks:
-            self._writer.extend_array(as_hashes(keys), rows.astype(np.uint64))
+            self._writer.add_columns((as_hashes(keys).tobytes(), rows.astype(np.uint64).tobytes()))
             if len(self._writer.columns[0]) > self._most_waiting:
                 self._writer.close()
 
@@ -162,6 +171,10 @@ def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tupl
                 rows.append(row)
                 keys.append(key)
     return rows, keys
+
+
+def _hash_of(key: tuple[bytes, ...]) -> int:
+    return xxh64_intdigest(b"".join(len(part).to_bytes(8, "little") + part for part in key))
 
 
 def judge_data(
@@ -287,7 +300,7 @@ class _DataJudge:
             else:
                 targets.append((edge, target))
         folders = list(dict.fromkeys(folder for _, folder in targets))
-        known = {folder: few_hashes([folder]) for folder in folders} if len(folders) <= _MOST_KNOWN else {}
+        known = {folder: few_hashes(folder) for folder in folders} if len(folders) <= _MOST_KNOWN else {}
         of_key = [_Watched(KeyOf(key), self._folder())] if key else []
         foreign = [
             _Watched(
@@ -338,7 +351,9 @@ class _DataJudge:
 
         def quickly(file: Opened) -> Iterator[Accepted | Batch] | None:
             kind = kind_of(origin, file.name)
-            if kind == "parquet" and find_spec("pyarrow") is not None:
+            if keys and not HAS_NUMPY:
+                return None
+            if kind == "parquet" and HAS_NUMPY and find_spec("pyarrow") is not None:
                 from corpusfmt.formats.croissant.data.arrays import judged_arrays  # noqa: PLC0415 - needs pyarrow
 
                 return judged_arrays(file, leaves, keys)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from itertools import chain
+from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from msgspec import Struct
 from msgspec.structs import replace
 from xxhash import xxh64_intdigest
@@ -31,8 +31,14 @@ from corpusfmt.formats.croissant.model.casts import (
     to_url,
     unchanged,
 )
-from corpusfmt.io.keys import Hashes
 from corpusfmt.io.lines import Block, Line, LongLine, blocks, lines
+from corpusfmt.io.runs import END, Runs
+
+#: Without NumPy, which only extras install, rows that have keys are judged one by one: the same verdict, more slowly.
+HAS_NUMPY = find_spec("numpy") is not None
+if TYPE_CHECKING or HAS_NUMPY:
+    import numpy as np
+    import numpy.typing as npt
 
 try:
     from corpusfmt.formats.croissant import _native
@@ -41,10 +47,13 @@ except ImportError:  # no wheel for this platform and no compiler: the same verd
 else:
     native = _native
 
-#: The key of each row, as a hash or as the whole number it is, and which rows have one.
-Keys = npt.NDArray[np.uint64 | np.int64]
-Key = tuple[Keys, npt.NDArray[np.bool_]]
+if TYPE_CHECKING:
+    #: The key of each row, as a hash or as the whole number it is, and which rows have one.
+    Keys = npt.NDArray[np.uint64 | np.int64]
+    Key = tuple[Keys, npt.NDArray[np.bool_]]
 
+# This many keys of another field may be in memory, in a table whose places have at most so many bits.
+_FEW_KEYS, _MOST_BITS = 1 << 20, 21
 # A mark for each number of a range takes no more memory than the hashes of this many times fewer numbers.
 _DENSE = 8
 # Whole numbers of fewer digits are compared in 64 bits.
@@ -169,6 +178,33 @@ def as_hashes(keys: Keys) -> npt.NDArray[np.uint64]:
     if native is None:
         return hashes_of([b"%d" % number for number in keys.tolist()])
     return np.frombuffer(native.hashes_of_integers(keys), dtype=np.uint64)
+
+
+def few_hashes(folder: Path) -> Hashes | None:
+    """Return the hashes of all keys in a folder, or None if they are too many for memory."""
+    runs = Runs([folder], 2)
+    return Hashes(np.sort(np.array(runs.read(0, END)[0]))) if HAS_NUMPY and len(runs) <= _FEW_KEYS else None
+
+
+class Hashes:
+    """Hashes in which others are looked up: most are found, or missed, at the place that their first bits name."""
+
+    def __init__(self, hashes: npt.NDArray[np.uint64]) -> None:
+        self._sorted = hashes
+        bits = min(max((16 * len(hashes)).bit_length(), 1), _MOST_BITS)
+        self._shift = np.uint64(64 - bits)
+        self._table = np.zeros(1 << bits, dtype=np.uint64)
+        self._table[hashes >> self._shift] = hashes
+
+    def have(self, hashes: npt.NDArray[np.uint64]) -> npt.NDArray[np.bool_]:
+        """Tell which of some hashes are among these."""
+        found: npt.NDArray[np.bool_] = (self._table[hashes >> self._shift] == hashes) & (hashes != 0)
+        others = np.flatnonzero(~found)
+        if len(others) and len(self._sorted):
+            sought = hashes[others]
+            nearest = np.minimum(np.searchsorted(self._sorted, sought), len(self._sorted) - 1)
+            found[others] = self._sorted[nearest] == sought
+        return found
 
 
 def absent_in(known: Hashes, keys: Keys) -> npt.NDArray[np.int64]:
