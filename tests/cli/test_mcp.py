@@ -41,6 +41,8 @@ def answers(root: Path, *asked: tuple[str, dict[str, Any]]) -> list[tuple[bool, 
 def test_an_agent_validates_explains_fixes_and_describes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copytree(FIXTURES / "croissant/1.0/invalid/conformsto-missing", tmp_path / "d")
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd/a.xyz").write_bytes(b"odd")
     before = tree(tmp_path)
     path = "d/input.json"
     validated, explained, fixed, described, *refused = answers(
@@ -52,12 +54,14 @@ def test_an_agent_validates_explains_fixes_and_describes(tmp_path: Path, monkeyp
         ("validate", {"path": "../outside"}),
         ("validate", {"path": "http://127.0.0.1:9/croissant.json"}),
         ("explain", {"rule": "CRO1O2"}),
+        ("validate", {"path": "odd"}),
     )
     assert validated == (False, run_cli("validate", path).stdout.decode())
     assert json.loads(explained[1])["code"] == "CRO102"
     assert fixed[0] is False
     assert json.loads(described[1])["@type"] == "sc:Dataset"
-    assert [failed for failed, _ in refused] == [True] * 3
+    assert [failed for failed, _ in refused] == [True] * 4
     assert "is not below" in refused[0][1]
     assert "unknown rule 'CRO1O2'" in refused[2][1]
+    assert "name one with `format` (" in refused[3][1]
     assert tree(tmp_path) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from array import array
 from collections import Counter
 from pathlib import Path
@@ -147,6 +148,14 @@ def test_what_cannot_be_read_ends_the_file_and_is_told(tmp_path: Path, name: str
     english = ENGLISH if name == "too short" else b""
     assert texts["de"] == (before + b"\n" + GERMAN if english else before + GERMAN)
     assert texts.get("en", b"") == english
+
+
+def test_nothing_is_read_ahead_of_the_record_that_ends_a_file(tmp_path: Path) -> None:
+    noise = random.Random(1).randbytes(50_000)
+    path = tmp_path / "a.warc.wet.gz"
+    path.write_bytes(gzipped(records(noise) + b"no record\n" + noise[::-1])[:-9])
+    (finding,) = corpusfmt.build(path, tmp_path / "out", recipe="goclassy-2019").findings
+    assert finding.code == "WET201"
 
 
 def test_lengths_are_read_as_the_program_reads_them(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from corpusfmt.cli.outcome import guarded
-from corpusfmt.model import CorpusfmtError, Json, UsageError
+from corpusfmt.model import CorpusfmtError, Json, UsageError, names_options
 
 Root = Annotated[
     Path,
@@ -48,6 +48,7 @@ def command(root: Root = Path()) -> None:
 
     for tool in _tools(folder):
         server.tool()(answering(tool))
+    names_options.set(False)  # agents give arguments
     server.run("stdio")
 
 
@@ -67,13 +68,18 @@ def _tools(root: str) -> list[Any]:
             raise UsageError(f"{path} is not below {root}: name a path in that folder")
         return path
 
-    def validate(path: str, format_name: str = "auto", profile: str = "standard", data: bool = False) -> str:
+    def validate(
+        path: str,
+        format: str = "auto",  # noqa: A002 - the name that messages give
+        profile: str = "standard",
+        data: bool = False,
+    ) -> str:
         """Check a corpus (OSCAR, Dolma, JSON Lines, Parquet, text) or a Croissant description.
 
         Returns findings with path, line, rule and repair, and a verdict: VALID, INVALID, or INCOMPLETE where something could
         not be read. `data` also checks the files that a description describes. Profiles: standard, strict, hub, neurips-2026.
         """
-        report = validated(inside(path), format=format_name, profile=profile, data=data)
+        report = validated(inside(path), format=format, profile=profile, data=data)
         view = View(excerpt=excerpts([path], follow_links=False))
         return "".join(f"{line}\n" for line in full(report, view))
 

@@ -25,7 +25,8 @@ from corpusfmt.pipeline.hot import Ints, wet_records
 from corpusfmt.pipeline.rules import WetDefect
 
 _MOST_HEADER_BYTES = 1024 * 1024
-_LINE_BYTES = 64 * 1024
+# More of a line that has not ended, no further: a reader may stop before a fault.
+_MORE_BYTES = 8 * 1024
 _MOST_DIGITS = 18
 #: A larger record is not a page: Common Crawl truncates pages at 1 MiB.
 MOST_RECORD_BYTES = 32 * 1024 * 1024
@@ -211,13 +212,14 @@ class Stream:
 
     def line(self, most: int) -> bytes:
         """Take a line with its LF, but at most this many bytes; nothing at the end."""
-        size = _LINE_BYTES
+        size = 1
         while True:
             self.fill(min(size, most))
             end = self.data.find(b"\n", self.at, self.at + most) + 1
-            if end or size >= most or len(self.data) - self.at < size:
+            left = len(self.data) - self.at
+            if end or left >= most or left < size:
                 return self.read((end or self.at + most) - self.at)
-            size *= 2
+            size = left + _MORE_BYTES
 
 
 def _length_in(value: str) -> int | None:
