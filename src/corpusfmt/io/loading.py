@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -19,10 +19,6 @@ from corpusfmt.model import Json
 BLOCK_BYTES = 10 * 1024 * 1024
 #: Decimals of a float that a loader writes as JSON.
 DECIMALS = 10
-# Rows are added together up to these numbers.
-_WAITING_BYTES = 1024 * 1024
-_WAITING_ROWS = 256
-
 # Kinds of values; a column may have several. TIME is a string that is read as a point in time, OFFSET one whose offset from
 # UTC is lost by that, YEAR_0 one that Python has no value for, QUOTING a string that is itself JSON. WIDE is a whole number
 # above 2^53, BIG one of more than 64 bits, HUGE one that even unsigned has more, INEXACT one that a float changes. FRACTION
@@ -118,57 +114,28 @@ class Seen(Struct, omit_defaults=True):
                 continue
             member.note(value)
 
-    def note_rows(self, rows: Sequence[Json]) -> None:
-        """Add rows: any of their columns may be missing."""
-        self._note_alike(rows, lambda row: self._note_members(row, or_else=0))
+    def note_row(self, row: Json) -> None:
+        """Add a row: any of its columns may be missing in others."""
+        self._note_members(row, or_else=0)
 
     def note_all(self, values: Sequence[Any]) -> None:
-        """Add values, by their type: most of them add nothing to what others have added."""
+        """Add values, numbers by their type: most of them add nothing to what others have added."""
         types = set(map(type, values))
         for found in types:
             own: Sequence[Any] = values if len(types) == 1 else [each for each in values if type(each) is found]
-            if found is dict:
-                self._note_alike(own, self._note_object)
-            elif found is list or found is tuple:
+            if found is list or found is tuple:
                 self._note_lists(own)
-            elif found is int:
-                is_known = self.kinds & INT and min(own) >= -_EXACT and max(own) <= _EXACT
-                self._note_each(() if is_known else own)
-            elif found is float:
-                self._note_each(() if self.kinds & _FLOATS == _FLOATS else own)
-            elif found is str:
-                self._note_each(self._telling(own))
-            else:
-                self.note(own[0])
-
-    def _telling(self, texts: Sequence[str]) -> Iterable[str]:
-        """Return the texts that may add a kind."""
-        if self.kinds & TEXT:
-            return ()
-        is_usual = _compiled(_USUAL).fullmatch
-        return () if self.kinds & TIME and all(map(is_usual, texts)) else texts
-
-    def _note_each(self, values: Iterable[Any]) -> None:
-        for value in values:
-            self.note(value)
+            elif found is int and self.kinds & INT and min(own) >= -_EXACT and max(own) <= _EXACT:
+                continue
+            elif found is not float or self.kinds & _FLOATS != _FLOATS:
+                for value in own:
+                    self.note(value)
 
     def _note_lists(self, values: Sequence[Sequence[Any]]) -> None:
         self.kinds |= LIST
         if self.items is None:
             self.items = Seen()
         self.items.note_all([each for value in values for each in value])
-
-    def _note_alike(self, rows: Sequence[Json], note: Callable[[Json], None]) -> None:
-        """Add objects, by column if all have the same keys."""
-        first = rows[0]
-        if len(self.members) + len(first) > _MOST_KEYS or len(set(map(tuple, rows))) > 1:
-            for row in rows:
-                note(row)
-            return
-        note(first)
-        # The first one only once: twice on each level would be exponential.
-        for name, values in zip(first, zip(*map(dict.values, rows[1:]), strict=True), strict=False):
-            self.members[name].note_all(values)
 
     def add(self, other: Seen) -> None:
         """Add everything that another column contains."""
@@ -212,56 +179,34 @@ class Columns:
         self.current = Seen()
         #: The number of bytes up to the one whose row ends the current block.
         self.room = BLOCK_BYTES
-        self._waiting: list[Json] = []
-        self._room_when_noted = BLOCK_BYTES
 
     def note(self, row: Json, size: int = 0) -> None:
-        """Add a row of `size` bytes, with its line feed. Nothing may change it afterwards."""
-        self._waiting.append(row)
-        self.room -= size
-        if len(self._waiting) == _WAITING_ROWS or self._room_when_noted - self.room >= _WAITING_BYTES:
-            self._note()
-        if self.room < 0:
-            self._end()
+        """Add a row of `size` bytes, with its line feed."""
+        self.current.note_row(row)
+        self._pass_by(size)
 
     def note_encoded(self, rows: Sequence[Json], lines: bytes) -> None:
         """Add encoded rows, whole lines, given one that has the types of each in all columns, or all of them."""
-        if len(lines) <= self.room:
-            self._waiting += rows
-            self.pass_by(len(lines))
-        elif len(rows) == 1:
-            self._note_alike(rows[0], lines)
-        else:
+        if len(rows) > 1:
             for row, line in zip(rows, lines.split(b"\n"), strict=False):
                 self.note(row, len(line) + 1)
-
-    def _note_alike(self, row: Json, lines: bytes) -> None:
+            return
         start = 0
         while start < len(lines):
-            self.note(row)
+            self.current.note_row(rows[0])
             end = lines.find(b"\n", start + self.room) + 1 or len(lines)
-            self.pass_by(end - start)
+            self._pass_by(end - start)
             start = end
 
-    def pass_by(self, size: int) -> None:
-        """Add the bytes of rows that were noted or that are like them."""
+    def _pass_by(self, size: int) -> None:
         self.room -= size
-        if self._waiting and self._room_when_noted - self.room >= _WAITING_BYTES:
-            self._note()
         if self.room < 0:
             self._end()
 
-    def _note(self) -> None:
-        if self._waiting:
-            self.current.note_rows(self._waiting)
-        self._waiting, self._room_when_noted = [], self.room
-
     def _end(self) -> None:
-        self._note()
         if self.current not in self.blocks:
             self.blocks.append(self.current)
-        self.current = Seen()
-        self.room = self._room_when_noted = BLOCK_BYTES
+        self.current, self.room = Seen(), BLOCK_BYTES
 
     def end(self) -> None:
         """End the last block."""
