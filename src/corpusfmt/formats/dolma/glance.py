@@ -54,28 +54,17 @@ Kept: TypeAlias = "Values | KeptRows"
 PIECE = 10 * 1024 * 1024
 
 
-class DocumentsGlance(Struct, frozen=True):
-    """Rows of documents on which no rule can fire, unless it is about what texts say; they take up `size` bytes.
+class Glance(Struct, frozen=True):
+    """Rows of documents on which no rule can fire, unless it is about what texts say, or of attributes, unless it is on spans.
 
-    `kept` is what pairs them. `suspects` has the texts that may be encoded twice: row and place.
+    They take up `size` bytes; `kept` is what pairs them. `marks` are the texts that may be encoded twice, as row and place; or the
+    names of attributes that occur together in consecutive rows, after the first of these rows (from 0).
     """
 
     size: int
     rows: int
     kept: KeptRows
-    suspects: list[tuple[int, int]] = []
-
-
-class AttributesGlance(Struct, frozen=True):
-    """Rows of attributes on which only rules on spans can fire.
-
-    `shapes` has the names of attributes that occur together in consecutive rows, each with the first of these rows (from 0).
-    """
-
-    size: int
-    rows: int
-    kept: KeptRows
-    shapes: list[tuple[int, tuple[str, ...]]]
+    marks: list[Any]
 
 
 def values_of(kept: Kept) -> Values:
@@ -100,31 +89,22 @@ def keys_of(documents: KeptRows) -> array[int]:
     return array("Q", _native.keys(documents))
 
 
-def glance_at_documents(data: bytes, start: int = 0) -> DocumentsGlance | None:
-    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there."""
-    if not _BUILT:
+def glance_at(data: bytes, *subjects: type, start: int = 0) -> Glance | None:
+    """Return the first of whole lines from `start` on, or None without the kernel, or if a rule over the subjects may fire there."""
+    if not _BUILT or not RULES.accepts_unseen(*subjects):
         return None
-    columns = _native.documents(memoryview(data)[start:])
-    return None if columns is None else DocumentsGlance(*columns)
+    read = _native.documents if DocumentRow in subjects else _native.attributes
+    found = read(memoryview(data)[start:])
+    return None if found is None else Glance(*found)
 
 
 def clean_documents(data: bytes) -> list[Json] | None:
     """Return the objects on whole lines, None without the kernel, or if a rule may fire."""
-    may_accept = _BUILT and RULES.accepts_unseen(Row, DocumentRow)
-    found = _native.documents(data) if may_accept else None
-    return decoded_lines(decode_objects, data) if found is not None and found[0] == len(data) else None
+    found = glance_at(data, Row, DocumentRow)
+    return decoded_lines(decode_objects, data) if found is not None and found.size == len(data) else None
 
 
 def clean_attributes(data: bytes) -> Values | None:
     """Return what pairs whole lines, None without the kernel, or if a rule may fire that is not on spans."""
-    may_accept = _BUILT and RULES.accepts_unseen(Row, AttributesRow, Spans)
-    found = _native.attributes(data) if may_accept else None
-    return values_of(found[2]) if found is not None and found[0] == len(data) else None
-
-
-def glance_at_attributes(data: bytes, start: int = 0) -> AttributesGlance | None:
-    """Return the columns of the first of whole lines from `start` on, or None if a rule may fire there."""
-    if not _BUILT:
-        return None
-    columns = _native.attributes(memoryview(data)[start:])
-    return None if columns is None else AttributesGlance(*columns)
+    found = glance_at(data, Row, AttributesRow, Spans)
+    return values_of(found.kept) if found is not None and found.size == len(data) else None

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import accumulate
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -15,13 +15,11 @@ from corpusfmt.formats import CheckOptions
 from corpusfmt.formats.dolma.glance import (
     PIECE,
     UNCLEAR,
-    AttributesGlance,
-    DocumentsGlance,
+    Glance,
     Kept,
     Values,
     empty_texts,
-    glance_at_attributes,
-    glance_at_documents,
+    glance_at,
     values_of,
 )
 from corpusfmt.formats.dolma.rows import (
@@ -43,7 +41,6 @@ from corpusfmt.io.text import json_object, pointer
 from corpusfmt.model import Json, Location, Problem, Severity
 from corpusfmt.rules import Judge
 
-_Glance = TypeVar("_Glance", DocumentsGlance, AttributesGlance)
 _REMEMBERED_KEYS = 1 << 16
 _REMEMBERED_SHAPES = 1 << 10
 # Of two rows, either may have the right name.
@@ -100,20 +97,17 @@ class DolmaFile(RowFile):
                 NO_FINAL_NEWLINE, Problem("the last row does not end with LF", at, "end the file with LF")
             )
 
-    def glances(
-        self, block: Block, glance: Callable[..., _Glance | None], *subjects: type
-    ) -> Iterator[tuple[Block, _Glance] | Run]:
+    def glances(self, block: Block, *subjects: type) -> Iterator[tuple[Block, Glance] | Run]:
         """Yield the rows of a block: clean ones together, with what a glance shows of them, others as runs of equal ones.
 
         If some rule over the subjects must see every row, all are runs.
         """
         line = block.line
-        may_glance = RULES.accepts_unseen(*subjects)
         for first, data in pieces(block.data, PIECE):
             piece = Block(data, line, block.byte + first)
             start = 0
             while start < len(data):
-                clean = glance(data, start) if may_glance else None
+                clean = glance_at(data, *subjects, start=start)
                 if clean is None:
                     run = first_run(piece, line, start)
                     end = min(start + run.count * (len(run.data) + 1), len(data))
@@ -191,12 +185,12 @@ def document_columns(file: DolmaFile, judge: Judge) -> Iterator[RowRange]:
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [UNKNOWN_LENGTH]))
         else:
-            for found in file.glances(block, glance_at_documents, Row, DocumentRow):
+            for found in file.glances(block, Row, DocumentRow):
                 if isinstance(found, Run):
                     _judge_documents(found, file, judge, columns)
                     continue
                 rows, clean = found
-                if clean.suspects:
+                if clean.marks:
                     _judge_suspects(rows, clean, file, judge)
                 count, first = empty_texts(clean.kept)
                 first += columns.rows
@@ -222,11 +216,11 @@ def _judge_documents(run: Run, file: DolmaFile, judge: Judge, columns: RowRange)
     _add_run(columns, run, _string(document_id) or None, _string(row.get("source")), length)
 
 
-def _judge_suspects(rows: Block, clean: DocumentsGlance, file: DolmaFile, judge: Judge) -> None:
+def _judge_suspects(rows: Block, clean: Glance, file: DolmaFile, judge: Judge) -> None:
     """Judge the texts of clean rows that may be encoded twice."""
     after = 0
     ids = values_of(clean.kept).ids
-    for row, place in clean.suspects:
+    for row, place in clean.marks:
         if row < after:
             continue
         run = first_run(rows, rows.line + row, rows.data.rfind(b"\n", 0, place) + 1)
@@ -323,7 +317,7 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Ro
             judge.report(*file.too_long(block))
             columns.add(1, Values([None], [None], [0]))
         else:
-            for found in file.glances(block, glance_at_attributes, Row, AttributesRow, Spans):
+            for found in file.glances(block, Row, AttributesRow, Spans):
                 if isinstance(found, Run):
                     _judge_attributes(found, file, judge, keys, columns)
                 else:
@@ -332,11 +326,11 @@ def attributes_columns(file: DolmaFile, judge: Judge, keys: Keys) -> Iterator[Ro
         yield columns
 
 
-def _add_attributes(clean: AttributesGlance, keys: Keys, columns: RowRange) -> None:
+def _add_attributes(clean: Glance, keys: Keys, columns: RowRange) -> None:
     first = columns.rows
     columns.add(clean.rows, clean.kept)
-    ends = [row for row, _ in clean.shapes[1:]]
-    for (row, names), end in zip(clean.shapes, [*ends, clean.rows], strict=True):
+    ends = [row for row, _ in clean.marks[1:]]
+    for (row, names), end in zip(clean.marks, [*ends, clean.rows], strict=True):
         if (known := keys.shapes.get(names)) is not None:
             known.rows += end - row
         else:
