@@ -161,6 +161,24 @@ def test_a_manifest_in_a_damaged_archive(damage: str, tmp_path: Path) -> None:
     assert [each.code for each in found] == ["CRO604"]
 
 
+@pytest.mark.parametrize("end", ["", '"'])
+def test_a_set_is_listed_again_after_only_its_first_rows_were_read(end: str, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("a.csv\nb.csv\nc.csv\n")
+    for name, cells in (("a.csv", f"1\n{end}"), ("b.csv", "1\n"), ("c.csv", "2\n")):
+        (tmp_path / name).write_text(f"n\n{cells}")
+    source = {"fileSet": {"@id": "files"}, "extract": {"column": "n"}}
+    number = {"@type": "cr:Field", "@id": "r/n", "dataType": "sc:Integer", "source": source}
+    path = described(tmp_path, LISTED, number)
+    description = json.loads(path.read_bytes())
+    description["distribution"][1]["encodingFormat"] = "text/csv"
+    again = {"@type": "cr:RecordSet", "@id": "s", "field": {**number, "@id": "s/n"}}
+    description["recordSet"] = [{**description["recordSet"][0], "key": {"@id": "r/n"}}, again]
+    path.write_text(json.dumps(description))
+    report = corpusfmt.validate(path, data=True)
+    assert {each.code for each in errors(report)} == {"CRO611", *(["CRO604"] if end else [])}
+    assert not report.coverage.gaps
+
+
 def test_of_many_missing_files_the_first_are_told(tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("".join(f"{number}.txt\n" for number in range(100)))
     report = corpusfmt.validate(described(tmp_path, LISTED, TEXT), data=True, max_per_rule=100)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import signal
@@ -26,6 +27,7 @@ from corpusfmt.formats.croissant.data.documents import plan_reading
 from corpusfmt.formats.croissant.model.casts import date_in, date_pattern
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import entry_of
+from corpusfmt.io.text import NumberFault
 from corpusfmt.model import BadInput, Finding, UsageError
 
 Json = dict[str, Any]
@@ -961,6 +963,23 @@ def test_of_many_repeated_keys_ten_are_told_and_the_others_counted(tmp_path: Pat
     found = [each for each in report.findings if each.code == "CRO611"]
     assert [each.count for each in found] == [1] * 10 + [3]
     assert {each.message for each in found} == {'recordSet "r": the key `1` is repeated, first in record 1 of t.json'}
+
+
+@pytest.mark.parametrize(
+    ("cell", "more"), [(b"1e400", {}), (b'"{""x"": 1e400}"', {"source": {"transform": {"jsonQuery": "$.x"}}})]
+)
+def test_the_faults_of_numbers_are_not_kept_with_their_rows(cell: bytes, more: Json, tmp_path: Path) -> None:
+    path = one(
+        tmp_path, "t.csv", "text/csv", b"a\n%s\n" % cell, field("a", "t.csv", {"column": "a"}, "sc:Float", **more)
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        report = corpusfmt.validate(path, format="croissant", data=True)
+        assert [each.code for each in errors(report)] == ["GEN303"]
+        assert not [each for each in gc.get_objects() if isinstance(each, NumberFault)]
+    finally:
+        gc.enable()
 
 
 def test_keys_of_one_hash_are_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,12 +79,12 @@ class CsvRows:
             picked = {take: [cell or None for cell in columns[place_of[take.name]]] for take in takes}
             return Batch(self.path, len(kept), picked, starts, faults=faults)
 
-        broken: Broken | None = None
+        broken: Fault | None = None  # not the exception, whose traceback would keep this frame and open files
         while broken is None:
             try:
                 row = self._row()
             except Broken as error:
-                broken, row = error, []
+                broken, row = error.fault, []
             if row is None:
                 break
             if len(kept) >= BATCH_ROWS or self._taken > BATCH_BYTES or len(faults) >= BATCH_ROWS:
@@ -105,7 +105,7 @@ class CsvRows:
         faults += self.faults
         yield batch()
         if broken is not None:
-            raise broken
+            raise Broken(broken)
 
     def _row(self) -> list[str] | None:
         """Return the next row, empty for an empty line; None at the end. Raises `Broken`."""

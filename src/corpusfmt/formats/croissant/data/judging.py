@@ -383,14 +383,18 @@ class _DataJudge:
 
     def _collect_together(self, leaves: dict[_Name, Leaf]) -> None:
         try:
-            self._targets |= zip(leaves, self._collected(list(leaves.values())), strict=True)
-        except NotRead as reason:
-            half = len(leaves) // 2
-            if not half:
-                self._targets |= dict.fromkeys(leaves, reason)
-                return
-            for some in (list(leaves)[:half], list(leaves)[half:]):
-                self._collect_together({name: leaves[name] for name in some})
+            folders = self._collected(list(leaves.values()))
+        except NotRead as error:
+            reason = NotRead(str(error), error.path)  # without the traceback, which keeps files open
+        else:
+            self._targets |= zip(leaves, folders, strict=True)
+            return
+        half = len(leaves) // 2
+        if not half:
+            self._targets |= dict.fromkeys(leaves, reason)
+            return
+        for some in (list(leaves)[:half], list(leaves)[half:]):
+            self._collect_together({name: leaves[name] for name in some})
 
     def _collected(self, leaves: Sequence[Leaf]) -> list[Path]:
         """Return the folder with the keys of each leaf of one source. Raises `NotRead` if there is one without."""

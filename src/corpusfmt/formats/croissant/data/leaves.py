@@ -251,7 +251,7 @@ def _query(transform: Transform, text: str, by_item: bool) -> Step:
             try:
                 tree = json_value(value) if isinstance(value, str | bytes) else value
             except NumberFault as fault:
-                faults[index] = fault
+                faults[index] = fault.with_traceback(None)
                 tree = None
             except (JsonFault, UnicodeDecodeError) as error:
                 faults[index] = f"`{clip(str(value))}` is not JSON: {error}"

@@ -9,6 +9,7 @@ import json
 import re
 import struct
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from math import isinf
@@ -52,10 +53,9 @@ def _text_of(value: bytes) -> str:
 
 def json_value(text: str | bytes) -> Any:
     """Return the value of a JSON text. Raises `JsonFault`, and `UnicodeDecodeError` for bytes that are not UTF-8."""
-    try:
+    with suppress(*UNDECODABLE):
         return decode_plain(text)
-    except UNDECODABLE:
-        return parsed_json(text if isinstance(text, str) else text.decode()).value
+    return parsed_json(text if isinstance(text, str) else text.decode()).value
 
 
 def to_text(value: Any) -> str:
@@ -289,6 +289,7 @@ def cast_all(
         try:
             found.append(None if value is None else how(cast, value))
         except ValueError as error:
-            faults[index] = error if isinstance(error, NumberFault) else str(error)
+            # Without the traceback, which would keep all values of the column.
+            faults[index] = error.with_traceback(None) if isinstance(error, NumberFault) else str(error)
             found.append(None)
     return found, faults
