@@ -45,11 +45,11 @@ for path in sys.argv[1:]:
 COMPRESS = """
 import gzip, resource, sys
 from corpusfmt.io.compress import COMPRESSION, compressor_of
-from corpusfmt.io.streams import open_chunks
+from corpusfmt.io.streams import Chunks, codec_of_name
 spent = 0
 for path in sys.argv[1:]:
     with open(path, "rb", buffering=0) as file:
-        chunks = list(open_chunks(file, path))
+        chunks = list(Chunks(file, codec_of_name(path), path))
     before = resource.getrusage(resource.RUSAGE_SELF)
     stream = compressor_of(COMPRESSION)
     for chunk in chunks:

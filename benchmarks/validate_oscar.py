@@ -22,10 +22,10 @@ from measuring import MB, Command, least, race, rates, table
 
 INFLATE = """
 import sys
-from corpusfmt.io.streams import open_chunks
+from corpusfmt.io.streams import Chunks, codec_of_name
 for path in sys.argv[1:]:
     with open(path, "rb", buffering=0) as file:
-        for chunk in open_chunks(file, path):
+        for chunk in Chunks(file, codec_of_name(path), path):
             pass
 """
 VALIDATE = """

@@ -23,7 +23,7 @@ from corpusfmt.io.jsonlines import rows_before
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, in_own_context, limited
 from corpusfmt.io.lines import LongLine, lines
 from corpusfmt.io.paths import Entry, entry_of
-from corpusfmt.io.streams import StreamFault, open_chunks
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import (
     INCOMPLETE_CODES,
     BadInput,
@@ -230,7 +230,7 @@ def excerpt_at(file: Entry, line: int, *, alone: bool) -> Excerpt | None:
     found: deque[tuple[int, str]] = deque(maxlen=2 * most + 1)
     try:
         with file.open() as stream:
-            for each in lines(open_chunks(stream, file.name, file.path)):
+            for each in lines(Chunks(stream, codec_of_name(file.name), file.path)):
                 if each.line > line + most:
                     break
                 if isinstance(each, LongLine):

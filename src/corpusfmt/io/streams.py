@@ -359,11 +359,6 @@ _FRAMINGS: Mapping[Codec, _Framing] = {
 }
 
 
-def open_chunks(source: Reader, name: str, path: str = "", *, inside: bool = False) -> Chunks:
-    """Return the uncompressed chunks of an open file, by the compression in its name."""
-    return Chunks(source, codec_of_name(name), path or name, inside=inside)
-
-
 def facts_of(entry: Entry) -> FileFacts:
     """Return size and SHA-256 of a file. Raises `OSError`."""
     with entry.open() as file:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from corpusfmt.langid._native import Model
-from corpusfmt.langid._values import Classified, Guesses, LangidError, UnsupportedModelError, without_prefix
+from corpusfmt.langid._values import LABEL_PREFIX, Classified, Guesses, LangidError, UnsupportedModelError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +27,7 @@ class NativeBackend:
     def __init__(self, path: Path, data: Data) -> None:
         try:
             self._model = Model(data)
-            self.labels = without_prefix(self._model.labels)
+            self.labels = tuple(label.removeprefix(LABEL_PREFIX) for label in self._model.labels)
         except NotImplementedError as error:
             raise UnsupportedModelError(
                 f"{path}: the native backend does not support this model: {error}; choose the backend `fasttext`"

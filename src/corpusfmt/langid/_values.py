@@ -90,7 +90,3 @@ class Backend(Protocol):
     def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified: ...
 
     def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses: ...
-
-
-def without_prefix(labels: Sequence[str]) -> tuple[str, ...]:
-    return tuple(label.removeprefix(LABEL_PREFIX) for label in labels)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.io.lines import LongLine, lines
 from corpusfmt.io.paths import open_named, reason_of
-from corpusfmt.io.streams import StreamFault, open_chunks
+from corpusfmt.io.streams import Chunks, StreamFault, codec_of_name
 from corpusfmt.model import UsageError
 
 
@@ -63,7 +63,7 @@ def load_blocklist(path: str) -> Blocklist:
     held = 0
     try:
         with open_named(path) as file:
-            for line in lines(open_chunks(file, path)):
+            for line in lines(Chunks(file, codec_of_name(path), path)):
                 if isinstance(line, LongLine):
                     raise UsageError(f"blocklist {path}: line {line.line} is too long")
                 entry = line.data.decode("utf-8").removesuffix("\r")

@@ -27,7 +27,7 @@ from corpusfmt.formats.oscar.layout import detect, plan
 from corpusfmt.formats.oscar.mend import mends
 from corpusfmt.formats.oscar.parts import checksum_code
 from corpusfmt.formats.oscar.read import document_at, read, rows, unpaired
-from corpusfmt.formats.oscar.records import Decoded, header_fault, read_record, schema_fault
+from corpusfmt.formats.oscar.records import Unread, header_fault, read_record, schema_fault
 from corpusfmt.formats.oscar.ruleset import RULES, VERSIONS
 from corpusfmt.formats.oscar.write import OSCAR_1_0, OSCAR_1_1
 from corpusfmt.formats.parts import EncodedRows
@@ -82,7 +82,7 @@ def _record(line: Line | LongLine, at: Location) -> Iterator[Json | Finding]:
         fault: Fault | None = too_long(at, line.length, MAX_LINE_BYTES)
     else:
         decoded = read_record(line.data)
-        if isinstance(decoded, Decoded):
+        if not isinstance(decoded, Unread):
             fault = schema_fault(decoded.value, at) or header_fault(decoded.value["headers"], at)
             if fault is None:
                 yield decoded.value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 from corpusfmt.formats.general import bad_json, bad_text
 from corpusfmt.formats.oscar.headers import HEADER_NOT_STRING, METADATA_SCHEMA, clipped
 from corpusfmt.io.jsonlines import strict_row
-from corpusfmt.io.text import JsonFault, TextFault, pointer, utf8_fault
+from corpusfmt.io.text import JsonFault, StrictJson, TextFault, pointer, utf8_fault
 from corpusfmt.model import Fault, Json, Location, Problem
 
 try:
@@ -144,24 +143,16 @@ class Unread(Struct, frozen=True):
         return bad_text(Location(at.path, at.line, byte, self.why.column), self.why.reason)
 
 
-class Decoded(Struct, frozen=True):
-    """A JSON value, and names that occur twice in one object."""
-
-    value: Any
-    duplicate_keys: Sequence[str]
-
-
-def read_record(data: bytes) -> Decoded | Unread:
+def read_record(data: bytes) -> StrictJson | Unread:
     """Decode a line of metadata strictly as JSON."""
     try:
-        found = strict_row(data)
+        return strict_row(data)
     except UnicodeDecodeError:
         fault = utf8_fault(data)
         assert fault is not None
         return Unread(fault)
     except JsonFault as error:
         return Unread(error, blank=not data.strip(b" \t\r"))
-    return Decoded(found.value, found.duplicate_keys)
 
 
 def clean_records(data: bytes, start: int) -> CleanRecords | None:
