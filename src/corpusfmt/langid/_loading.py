@@ -14,7 +14,9 @@ from corpusfmt.langid import _model_file
 from corpusfmt.langid._values import LangidError, UnsupportedModelError
 
 if TYPE_CHECKING:
-    from corpusfmt.langid._values import Backend, BackendName
+    from corpusfmt.langid._fasttext_backend import FasttextBackend
+    from corpusfmt.langid._native_backend import NativeBackend
+    from corpusfmt.langid._values import BackendName
 
 BackendChoice: TypeAlias = Literal["auto", "native", "fasttext"]
 
@@ -22,7 +24,7 @@ _logger = logging.getLogger("corpusfmt.langid")
 
 
 class Loaded(Struct, frozen=True):
-    backend: Backend
+    backend: NativeBackend | FasttextBackend
     name: BackendName
     digest: str
 

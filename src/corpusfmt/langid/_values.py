@@ -1,13 +1,13 @@
-"""Internal: Results of language identification, and the interface of its backends."""
+"""Internal: Results of language identification."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 Buffer: TypeAlias = "bytes | bytearray | memoryview"
 BackendName: TypeAlias = Literal["native", "fasttext"]
@@ -73,20 +73,3 @@ class Guesses(NamedTuple):
     counts: memoryview[int]
     label_indices: memoryview[int]
     scores: memoryview[float]
-
-
-class Backend(Protocol):
-    """A loaded model. `labels` have no prefix; lines have no line feed.
-
-    With `remember`, a backend may repeat an earlier answer without asking the model.
-    """
-
-    @property
-    def labels(self) -> tuple[str, ...]: ...
-
-    @property
-    def format(self) -> ModelFormat: ...
-
-    def classify(self, buffer: Buffer, min_chars: int, remember: bool) -> Classified: ...
-
-    def predict(self, lines: Sequence[str], k: int, threshold: float) -> Guesses: ...
