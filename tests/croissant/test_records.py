@@ -1112,6 +1112,20 @@ def test_tables_of_all_kinds(content: bytes, expected: dict[str, int], tmp_path:
     assert {code: count for code, count in report.by_rule.items() if code.startswith(wanted)} == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "hint"),
+    [
+        ("t.csv", b"b,c\n", "write one of the columns: b, c"),
+        ("t.csv", b"", "add the column, or correct its name"),
+        ("t.json", b"[1]", "add the column, or correct its name"),
+    ],
+)
+def test_the_hint_to_a_missing_column(name: str, content: bytes, hint: str, tmp_path: Path) -> None:
+    kind = {"t.csv": "text/csv", "t.json": "application/json"}[name]
+    (finding,) = read(one(tmp_path, name, kind, content, field("a", name, {"column": "a"})))[1]
+    assert (finding.code, finding.hint) == ("CRO606", hint)
+
+
 @pytest.mark.parametrize(("second", "expected"), [(b'{"b":1,"a":"x"}\n', []), (b'{"b":2}\n', ["a"]), (b"", ["a"])])
 def test_a_member_that_only_some_files_have_is_no_value(second: bytes, expected: list[str], tmp_path: Path) -> None:
     both = record_set(field("a", "t-set", {"column": "a"}), field("b", "t-set", {"column": "b"}, "sc:Integer"))

@@ -242,6 +242,19 @@ def test_a_member_has_the_size_in_the_directory(method: int, size: int, tmp_path
         assert judged(tmp_path, "a.zip", zip_of(content, method, stated)) == [("CRO604", "error")]
 
 
+def test_a_member_without_the_end_of_its_stream(tmp_path: Path) -> None:
+    content = b"one\n"
+    packer = zlib.compressobj(9, zlib.DEFLATED, -15)
+    whole = packer.compress(content) + packer.flush(zlib.Z_SYNC_FLUSH)
+    for ending, expected in ((packer.flush(), []), (b"", [("CRO604", "error")])):
+        stored = bytearray(zipped({"m.txt": whole + ending}, zipfile.ZIP_STORED))
+        for start, at in ((0, 8), (stored.rindex(b"PK\x01\x02"), 10)):
+            struct.pack_into("<H", stored, start + at, zipfile.ZIP_DEFLATED)
+            struct.pack_into("<I", stored, start + at + 6, zlib.crc32(content))
+            struct.pack_into("<I", stored, start + at + 14, len(content))
+        assert judged(tmp_path, "a.zip", bytes(stored)) == expected
+
+
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, 99])
 def test_an_encrypted_member_is_said_to_be(method: int, tmp_path: Path) -> None:
     (tmp_path / "a.tar").write_bytes(zip_of(b"x", zipfile.ZIP_STORED, 1, 1, method))

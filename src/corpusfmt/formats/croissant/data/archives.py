@@ -167,6 +167,9 @@ def _content(
             size += len(data)
             account.add(0, len(data))
             yield data
+        decoder = getattr(stream, "_decompressor", None)  # None for a stored member
+    if decoder is not None and not decoder.eof:
+        raise ArchiveFault(f"`{info.filename}` is truncated")
     if size != stated:
         raise ArchiveFault(f"`{info.filename}` has {size:,} bytes, the directory says {stated:,}")
 

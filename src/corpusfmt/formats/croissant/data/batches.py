@@ -95,7 +95,8 @@ class Batch(Struct):
 
 def nowhere(path: str, takes: Sequence[Take], header: Sequence[str] = ()) -> list[NoColumn]:
     """Return a fault for each take that a file lacks, with the column that was probably meant."""
-    columns = f"write one of the columns: {', '.join(header[:NAMES_SHOWN])}"
+    names = ", ".join(header[:NAMES_SHOWN])
+    columns = f"write one of the columns: {names}" if names else "add the column, or correct its name"
     alike = dict.fromkeys(take.name.lower().strip() for take in takes)
     for each in header:
         if (name := each.lower().strip()) in alike:

@@ -466,7 +466,9 @@ class _DataJudge:
                 if first is None:
                     first_at[identity.digest()] = at
                     if len(first_at) > MOST_KEYS:
-                        raise LimitReached("keys were chosen to have equal hashes", "write other keys", at.path)
+                        raise LimitReached(
+                            "keys were chosen to have equal hashes", "change the keys of this file", at.path
+                        )
                     continue
                 reported += 1
                 if reported <= _SHOWN:
