@@ -151,7 +151,7 @@ def test_killed_runs_lose_nothing_of_a_language(tmp_path: Path, wet: Path, monke
         "corpusfmt.engine.stages:publish_bytes:4",
         "corpusfmt.pipeline.stages:joined:1",
         "corpusfmt.pipeline.run:data_files:1",
-        "corpusfmt.manifest.listed:manifest_bytes:1",
+        "corpusfmt.manifest.listed:manifest_pieces:1",
     ]
     for point in points:
         child = os.fork()

@@ -18,7 +18,7 @@ from support import corpus, run_cli, tree
 
 import corpusfmt
 from corpusfmt.io.stores import RETRIES
-from corpusfmt.manifest.model import ListedFile, manifest_bytes
+from corpusfmt.manifest.model import ListedFile, manifest_pieces
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -165,7 +165,7 @@ def test_a_release_on_the_hub_is_verified_compared_and_shown(hub: Hub, tmp_path:
 def test_many_files_are_verified_without_reading_one(hub: Hub) -> None:
     data = {f"d/{number // 1000}/{number}.txt": b"%d" % number for number in range(100_000)}
     files = {path: ListedFile(len(each), hashlib.sha256(each).hexdigest()) for path, each in sorted(data.items())}
-    manifest = manifest_bytes(files, {}, "", "")
+    manifest = b"".join(manifest_pieces(files, {}, "", ""))
     hub.repositories["owner/many"] = Repository()
     hub.repositories["owner/many"].commit(data | {"MANIFEST.json": manifest, "d/0/0.txt": b"1"})
     program = (

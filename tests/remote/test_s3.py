@@ -24,7 +24,7 @@ from remote.s3 import BUCKET, KILLS, Store, digests, listed, serving
 from support import DEEP, corpus, run_cli
 
 from corpusfmt.io.stores import RETRIES
-from corpusfmt.manifest.model import ListedFile, manifest_bytes
+from corpusfmt.manifest.model import ListedFile, manifest_pieces
 
 pytestmark = pytest.mark.skipif("CORPUSFMT_REMOTE" not in os.environ, reason="CORPUSFMT_REMOTE is not set")
 
@@ -428,7 +428,7 @@ def test_many_objects_are_verified_in_little_memory(quick: bool) -> None:
         for path, each in sorted(data.items())
     }
     with serving(_Large(0, 0)) as store:
-        manifest = manifest_bytes(files, {}, "", "")
+        manifest = b"".join(manifest_pieces(files, {}, "", ""))
         store.put("many/MANIFEST.json", manifest)
         # What the console of S3 makes of a folder is no file.
         changed = {"many/d/0/": b"", "many/d/0/0.txt": b"12", "many/d/0/more.txt": b"", "many/MANIFEST.json": manifest}

@@ -16,6 +16,8 @@ import pytest
 from support import LONG_LINE
 
 import corpusfmt
+from corpusfmt.io.compress import FileFacts
+from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.pipeline.intake.inputs import inputs_named
 from corpusfmt.pipeline.intake.report import Usable
 from corpusfmt.pipeline.intake.take import Inputs, Taken
@@ -149,3 +151,21 @@ def test_an_input_of_a_build_takes_little_memory(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert size / number < 1_500
+
+
+def test_a_manifest_is_written_file_by_file(tmp_path: Path) -> None:
+    number = 20_000
+    files = {f"documents/part-{each:06}.jsonl": FileFacts(100, "0" * 64, documents=1) for each in range(number)}
+    inputs = (
+        {"name": f"https://data.example/part-{each:06}.gz", "size": 1, "sha256": "0" * 64} for each in range(number)
+    )
+    tracemalloc.start()
+    try:
+        publish_manifest(tmp_path, "notes", files, {"inputs": inputs})
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    finally:
+        tracemalloc.stop()
+    data = (tmp_path / "MANIFEST.json").read_bytes()
+    found = json.loads(data)
+    assert (len(found["files"]), len(found["inputs"])) == (number, number)
+    assert data == json.dumps(found, indent=2).encode() + b"\n"

@@ -28,7 +28,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.publish import all_there, publish_pieces, refuse_link
-from corpusfmt.io.text import pretty
+from corpusfmt.io.text import pretty_pieces
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
@@ -185,7 +185,7 @@ def _about(
         licence_on_the_hub(said),
         said.get("inLanguage", ()),
     )
-    return {CARD: [card_of(release, card)], DESCRIPTION: [pretty(description)]}
+    return {CARD: [card_of(release, card)], DESCRIPTION: pretty_pieces(description)}
 
 
 def coverage_of(plan: Plan) -> Coverage:

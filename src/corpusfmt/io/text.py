@@ -6,7 +6,7 @@ import codecs
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate
 from math import isinf
@@ -54,8 +54,33 @@ def utf8_fault(line: bytes) -> TextFault | None:
 
 def pretty(value: object) -> bytes:
     """Return JSON for people to read, indented by two; any iterable is an array."""
-    encoded = msgspec.json.encode(value, enc_hook=lambda each: dict(each) if isinstance(each, Mapping) else list(each))
-    return msgspec.json.format(encoded, indent=2) + b"\n"
+    return b"".join(pretty_pieces(value))
+
+
+def pretty_pieces(value: object) -> Iterator[bytes]:
+    """Yield the same in pieces: the members of mappings and iterables one by one, down to the second level."""
+    yield from _pretty(value, b"\n", 2)
+    yield b"\n"
+
+
+def _pretty(value: object, line: bytes, levels: int) -> Iterator[bytes]:
+    if not levels or isinstance(value, str) or not isinstance(value, Iterable):
+        encoded = msgspec.json.encode(
+            value, enc_hook=lambda each: dict(each) if isinstance(each, Mapping) else list(each)
+        )
+        yield msgspec.json.format(encoded, indent=2).replace(b"\n", line)
+        return
+    before, end = (b"{", b"}") if isinstance(value, Mapping) else (b"[", b"]")
+    inner = line + b"  "
+    for each in value:
+        if isinstance(value, Mapping):
+            yield before + inner + msgspec.json.encode(each) + b": "
+            yield from _pretty(value[each], inner, levels - 1)
+        else:
+            yield before + inner
+            yield from _pretty(each, inner, levels - 1)
+        before = b","
+    yield line + end if before == b"," else before + end
 
 
 def json_line(value: Any) -> bytes:

@@ -11,7 +11,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.publish import publish_pieces
-from corpusfmt.manifest.model import NAME, ListedFile, RuleSetOf, manifest_bytes, rule_set_of
+from corpusfmt.manifest.model import NAME, ListedFile, RuleSetOf, manifest_pieces, rule_set_of
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json, UsageError
 
@@ -48,8 +48,8 @@ def publish_manifest(
     The inputs in `made_of` may be any iterable.
     """
     name, version, shards = _planned(root, target)
-    data = manifest_bytes(listed(files, shards), made_of, name, version, rules_of(name, version))
-    publish_pieces(root / NAME, [data], aside=aside)
+    pieces = manifest_pieces(listed(files, shards), made_of, name, version, rules_of(name, version))
+    publish_pieces(root / NAME, pieces, aside=aside)
 
 
 def rules_of(name: str, version: str) -> RuleSetOf | None:

@@ -6,7 +6,7 @@ Nothing in a manifest depends on the name of a folder, on the machine or on the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from corpusfmt.io.compress import sha256
 from corpusfmt.io.paths import is_hidden
-from corpusfmt.io.text import pretty
+from corpusfmt.io.text import pretty_pieces
 from corpusfmt.model import Json, Rule
 
 NAME = "MANIFEST.json"
@@ -121,9 +121,9 @@ def rule_set_of(rules: Iterable[Rule], version: str) -> RuleSetOf:
     return RuleSetOf(len(lines), sha256("".join(lines).encode()).hexdigest())
 
 
-def manifest_bytes(
+def manifest_pieces(
     files: Mapping[str, ListedFile], made_of: Json, format_name: str, version: str, rules: RuleSetOf | None = None
-) -> bytes:
+) -> Iterator[bytes]:
     """Return a manifest in its written form: `files` in the order of their paths, and in `made_of` what else it says, by name."""
     head = Head(SCHEMA, tree_of(files.items()), format_name, version, UNLISTED, rules)
-    return pretty({**msgspec.to_builtins(head), **made_of, "files": files})
+    return pretty_pieces({**msgspec.to_builtins(head), **made_of, "files": files})

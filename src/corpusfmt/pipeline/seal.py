@@ -15,7 +15,7 @@ from corpusfmt.engine.workplace import Workplace
 from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.outputs import Place
 from corpusfmt.io.publish import all_there, publish_pieces
-from corpusfmt.io.text import pretty
+from corpusfmt.io.text import pretty_pieces
 from corpusfmt.manifest.listed import publish_manifest
 from corpusfmt.manifest.model import NAME as MANIFEST
 from corpusfmt.manifest.model import ListedFile
@@ -84,7 +84,7 @@ def seal(
     written = {
         STATS: _text([indented(record)]),
         "stats.md": _text(markdown(statistics, most_rows=None)),
-        "croissant.json": [pretty(description)],
+        "croissant.json": pretty_pieces(description),
         CARD: [card_of(release, card)],
     }
     sealed = {name: publish_pieces(root / name, pieces, aside=place.state) for name, pieces in written.items()}

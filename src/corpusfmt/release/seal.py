@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -19,7 +20,7 @@ from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of, is_hidden, refuse_remote, walk
-from corpusfmt.io.publish import publish_bytes
+from corpusfmt.io.publish import publish_bytes, publish_pieces
 from corpusfmt.manifest.claims import Bundle, Statement, check_claims, digests_in
 from corpusfmt.manifest.listed import listed, rules_of
 from corpusfmt.manifest.model import (
@@ -32,7 +33,7 @@ from corpusfmt.manifest.model import (
     ListedFile,
     Manifest,
     is_unlisted,
-    manifest_bytes,
+    manifest_pieces,
     tree_of,
 )
 from corpusfmt.manifest.read import fault_of, read_manifest
@@ -80,15 +81,18 @@ def seal(
     judge_entries(sealed, release.found.files, release.read, named_format(examined.format)[0], examined.version, judge)
     examined.report.tally.merge(judge.tally)
     name, version = head.format, head.version
-    data = manifest_bytes(files, sealed.whole, name, version, rules_of(name, version))
-    digest = hashlib.sha256(data).hexdigest()
+    made = partial(manifest_pieces, files, sealed.whole, name, version, rules_of(name, version))
+    sha256 = hashlib.sha256()
+    for piece in made():
+        sha256.update(piece)
+    digest = sha256.hexdigest()
     written = statements_of(sealed, digest, examined.report, options.grading) if attest else {}
     gone = outdated(release.root, sealed, digest)
     if signer is not None:
         written = vouchers(release.root, sealed, digest, written, gone, signer)
     for name in gone:
         (root / name).unlink()
-    publish_bytes(root / NAME, data)
+    publish_pieces(root / NAME, made())
     for name, content in written.items():
         publish_bytes(root / name, content)
     judge = judge_of(options)
