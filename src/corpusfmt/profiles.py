@@ -49,6 +49,8 @@ def profile_names() -> list[str]:
 
 def load_profile(name: str | Path) -> Profile:
     """Return a profile by name or by the path of a TOML file. Raises `UsageError`."""
+    if name == STANDARD.name:
+        return STANDARD  # its file has no more than a summary
     if isinstance(name, str) and name in profile_names():
         return shipped_profile(name)
     if isinstance(name, str) and not names_a_file(name):

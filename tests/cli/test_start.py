@@ -42,6 +42,21 @@ def test_no_slow_module_is_loaded(arguments: list[str]) -> None:
     assert done.stdout.endswith("LOADED []\n")
 
 
+def test_a_small_check_loads_nothing_that_it_does_not_use() -> None:
+    slow = {"inspect", "tomllib", "numpy", "jsonschema", "pyld", "fsspec", "rich", "typer", "multiprocessing"}
+    description = FIXTURES / "croissant/1.1/valid/array/input.json"
+    code = (
+        "import sys\n"
+        "from corpusfmt.cli import main\n"
+        f"sys.argv = ['corpusfmt', 'validate', {str(description)!r}]\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print('LOADED', sorted({slow!r} & sys.modules.keys()))"
+    )
+    folder = description.anchor  # where no settings are
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True, cwd=folder)
+    assert done.stdout.endswith("LOADED []\n")
+
+
 # What commands share; all else in the package is one command, or used by some.
 SHARED = {
     "app",

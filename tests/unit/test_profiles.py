@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 from fixtures.croissant.profile_cases import SUBMITTED
+from msgspec.structs import replace
 from support import run_cli
 
 import corpusfmt
 from corpusfmt.cli.catalogue import known_rules
 from corpusfmt.model import Severity
-from corpusfmt.profiles import load_profile, profile_names
+from corpusfmt.profiles import load_profile, profile_names, shipped_profile
 from corpusfmt.rules import selects
 
 OWN = """
@@ -59,7 +60,7 @@ def own(folder: Path, text: str = OWN) -> Path:
 
 @pytest.mark.parametrize("name", profile_names())
 def test_a_profile_that_ships_grades_rules_that_there_are(name: str) -> None:
-    profile = load_profile(name)
+    profile = shipped_profile(name)
     rules = [owners[0][1] for owners in known_rules().values()]
     assert profile.summary
     for grade in profile.grades:
@@ -209,3 +210,7 @@ def test_command_and_settings_take_several_profiles(described: Path, tmp_path: P
     assert reports[0]["arguments"]["profile"] == reports[1]["arguments"]["profile"] == f"neurips-2026, {mine}"
     stricter = run_cli("validate", described, "--config", settings, "--profile", "strict", *options)
     assert json.loads(stricter.stdout)["by_rule"] == {"CRO208": 1}
+
+
+def test_the_default_profile_is_its_file() -> None:
+    assert replace(shipped_profile("standard"), summary="", text="") == load_profile("standard")

@@ -40,6 +40,7 @@ from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES, judge_of
 from corpusfmt.manifest.statements import provenance, statement, verification
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
+from corpusfmt.profiles import shipped_profile
 from corpusfmt.release.signing import Signer, signer_of
 from corpusfmt.rules import Grading, Judge, finding_of
 
@@ -176,7 +177,9 @@ def statements_of(manifest: Manifest, digest: str, report: Report, grading: Grad
     fmt, _ = named_format(report.format)
     known = {rule.code: rule for rule in (*fmt.rules, *RULES)}
     rules = {code: grading.judged(rule, report.version, "")[0] or "ignored" for code, rule in known.items()}
-    profiles = {Path(each.name).name: each.text.encode() for each in grading.profiles}
+    profiles = {
+        Path(each.name).name: (each.text or shipped_profile(each.name).text).encode() for each in grading.profiles
+    }
     made = {
         PROVENANCE: provenance(manifest),
         VERIFICATION: verification(manifest, report, profiles, rules),

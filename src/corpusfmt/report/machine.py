@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import inspect
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -95,7 +94,9 @@ def sarif(report: Report, _view: View = DEFAULT_VIEW) -> Iterator[str]:
 def _sarif_help(rule: Rule | None) -> Json:
     if rule is None:
         return {}
-    explanation = inspect.cleandoc(rule.explanation)
+    from inspect import cleandoc  # noqa: PLC0415 - slow to import, and only SARIF needs it
+
+    explanation = cleandoc(rule.explanation)
     return {
         "shortDescription": {"text": explanation.partition("\n")[0]},
         "help": {"text": explanation},
