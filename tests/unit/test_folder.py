@@ -270,6 +270,21 @@ def test_a_profile_that_judged_nothing_says_so(
     assert reason in done.stdout.decode()
 
 
+@pytest.mark.parametrize(
+    "tables", [{"a.csv": "n,m\n1,2\n", "b.csv": "n,k\n1,2\n"}, {"a.jsonl": '{"n": 1}\n', "b.jsonl": '{"k": "x"}\n'}]
+)
+def test_a_description_does_not_hide_that_the_hub_cannot_load_tables(tables: dict[str, str], tmp_path: Path) -> None:
+    for name, rows in tables.items():
+        (tmp_path / name).write_text(rows)
+    assert corpusfmt.validate(tmp_path, profile="hub").by_rule["HUB201"]
+    described(tmp_path)
+    report = corpusfmt.validate(tmp_path, profile="hub")
+    reason = "hub judges tables only by their format: name it with --format"
+    assert ([why for _, _, why in report.coverage.gaps], report.verdict) == ([reason], Verdict.INCOMPLETE)
+    assert corpusfmt.validate(tmp_path / "croissant.json", profile="hub").verdict is Verdict.VALID
+    assert corpusfmt.validate(tmp_path, profile="hub", format="jsonl").by_rule["HUB201"]
+
+
 @pytest.mark.parametrize("suffix", ["gz", "zst", "xz", "bz2", "lz4"])
 @pytest.mark.parametrize("damage", ["head", "start", "nothing", "large"])
 def test_a_description_does_not_hide_that_nothing_can_be_decompressed(suffix: str, damage: str, tmp_path: Path) -> None:

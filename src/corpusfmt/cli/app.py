@@ -98,9 +98,13 @@ def _explain(error: Any) -> None:
     if error.ctx is not None and error.message == error.ctx.get_help():
         error.show()
         return
-    message = error.format_message() if not getattr(error, "possibilities", None) else error.message
-    if alike := getattr(error, "possibilities", None):
-        message += f" (did you mean `{alike[0]}`?)"
+    alike, message = getattr(error, "possibilities", None), error.format_message()
+    if hasattr(error, "option_name") and hasattr(error, "possibilities"):
+        known = (each for option in error.ctx.command.params for each in option.opts)
+        # `--text` begins `--text-field`, and is more like `--timeout`.
+        alike = [*(each for each in known if each.startswith(error.option_name)), *(alike or ())]
+    if alike:
+        message = f"{error.message} (did you mean `{alike[0]}`?)"
     warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:])).rstrip('.')}")
     if error.ctx is not None:
         warn(f"  help: `{error.ctx.command_path} --help` lists the commands and options")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import time
 from array import array
 from collections import Counter
@@ -38,7 +39,7 @@ from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, w
 from corpusfmt.formats.whole import judge_equal_files, judge_numbers
 from corpusfmt.hub.rules import RULES as HUB_RULES
 from corpusfmt.io.limits import LimitReached, Meter, within
-from corpusfmt.io.paths import Entry, copies, entry_of, printable
+from corpusfmt.io.paths import Entry, copies, entry_of, printable, walk
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
 from corpusfmt.io.temporary import temporary_folder
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
 
 # Most shards of a sample that a report lists.
 _MOST_LISTED = 10_000
+_TABLE = re.compile(r"\.(csv|tsv|jsonl|ndjson|parquet)(\.\w+)?$", re.IGNORECASE)
 
 
 def sample_of(shards: Sequence[Shard], share: float | None, seed: int) -> Sequence[Shard]:
@@ -264,7 +266,7 @@ def examine(
                 if part.judges and release is not None and fmt.descriptions is None:
                     _check_description(run, release.found.files, plan)
                 if part.judges:
-                    _note_idle_profiles(run, coverage)
+                    _note_idle_profiles(run, entry, coverage)
                 _judge_files(run, entry, plan, checked, release, manifest_judge, open_executor, workers)
             part.keep(scratch, meter.read - before)
         plan.tally.merge(manifest_judge.tally)
@@ -365,14 +367,19 @@ def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> Non
             plan.coverage.checked[fmt.name] += 1
 
 
-def _note_idle_profiles(run: _Run, coverage: Coverage) -> None:
+def _note_idle_profiles(run: _Run, root: Entry, coverage: Coverage) -> None:
     """Record the profiles that add rules of which none is for what was found; grades alone are those of rules that ran."""
     is_described = "croissant" in coverage.checked
+    # Tables next to a description are checked as it says; how they are loaded is judged of data only.
+    tables = root.kind == "directory" and run.fmt.descriptions and run.options.grading.loading
+    has_tables = tables and any(_TABLE.search(each.path) for each in walk(root) if each.kind == "file")
     for each in run.options.grading.profiles:
         judges = (each.requirements and is_described) or (each.loading and run.fmt.descriptions is None)
         if (each.requirements or each.loading) and not judges:
             needed = "Croissant descriptions" if each.requirements else "data"
             coverage.gap(".", NOT_JUDGED, f"{each.name} is for {needed}, and there is none")
+        elif each.loading and has_tables:
+            coverage.gap(".", NOT_JUDGED, f"{each.name} judges tables only by their format: name it with --format")
 
 
 def _judge_files(
