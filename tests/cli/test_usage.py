@@ -175,6 +175,8 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
         (["validate", ".", "--profil", "strict"], "error: no such option: --profil (did you mean `--profile`?)"),
         (["convert", "a", "b", "--text", "x"], "error: no such option: --text (did you mean `--text-field`?)"),
         (["convert", "a", "b", "--lang", "x"], "error: no such option: --lang (did you mean `--language-field`?)"),
+        (["validate", ".", "--output", "github"], "error: --output names a file: write --output-format github"),
+        (["validate", ".", "--ignore", "osc201"], "error: unknown rule 'osc201' (did you mean `OSC201`?); "),
         (["--versoin"], "error: no such option: --versoin (did you mean `--version`?)"),
         (["validate", ".", "--profile", "strickt"], "error: unknown profile 'strickt' (did you mean `strict`?); "),
         (["validate", ".", "--format", "osca"], "error: unknown format 'osca' (did you mean `oscar`?); "),

@@ -154,7 +154,10 @@ class PrintingCommand(Command):
     def _printing_to(self, path: str, ctx: Any) -> Any:
         from corpusfmt.cli.outcome import Stopped
         from corpusfmt.io.publish import output_at, publish
+        from corpusfmt.report import RENDERERS
 
+        if "output_format" in ctx.params and path in RENDERERS:
+            raise UsageError(f"--output names a file: write --output-format {path}")
         target = output_at(path, "--output")
         ended = result = None
         # Not beside the target, which may be in the folder that the command reads.

@@ -94,8 +94,8 @@ def grading(asked: Judging | Validation) -> Grading:
     for selector in selectors:
         known = [rule for rules in (MANIFEST_RULES, HUB_RULES, *(fmt.rules for fmt in all_formats())) for rule in rules]
         if not selector or not any(selects(selector, rule) for rule in known):
-            slugs = [rule.slug for rule in known]
-            raise UsageError(unknown("rule", selector, slugs, "`corpusfmt rule` lists codes and slugs"))
+            names = [name for rule in known for name in (rule.code, rule.slug)]
+            raise UsageError(unknown("rule", selector, names, "`corpusfmt rule` lists codes and slugs"))
     return Grading(profiles, tuple(select), tuple(ignore), tuple(overrides))
 
 

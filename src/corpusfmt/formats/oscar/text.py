@@ -15,6 +15,7 @@ from corpusfmt.io.scan import BEGINNING, Survey, double_encoding_at, survey
 from corpusfmt.io.text import utf8_fault
 from corpusfmt.model import Fault, Location, Problem, Severity
 from corpusfmt.rules import Judge
+from corpusfmt.wording import plural
 
 #: The least number of code points of a line: goclassy counts the line end among "more than 100", ungoliant does not.
 SHORTEST_LINE = {"1.0": 100, "1.1": 101}
@@ -297,8 +298,8 @@ class TextScan:
             noted.note(NOT_NFC, Problem("the line is not NFC", self._line(block, place), hint, count=count))
         count, place = found.short
         if count and not noted.again(SHORT_SENTENCE, count):
-            points = len(_line_at(data, place).decode())
-            message = f"the line has {points} code points, expected at least {self._least}"
+            points = plural(len(_line_at(data, place).decode()), "code point")
+            message = f"the line has {points}, expected at least {self._least}"
             hint = f"filter lines below {self._least} code points"
             noted.note(SHORT_SENTENCE, Problem(message, self._line(block, place), hint, count=count))
         if block.byte == 0 and data.startswith(_BOM):
