@@ -24,7 +24,7 @@ REPORT_SCHEMA = "corpusfmt-report/1"
 
 # Options that have other names in Python.
 _ARGUMENTS = {"map": "maps", "part-size": "part_bytes", "source": "source_name"}
-_OPTION = re.compile(r"(`corpusfmt [^`]*`)|(?<![\w-])(`?)--([a-z][a-z-]*)")
+_OPTION = re.compile(r"(`corpusfmt [^`]*`)|(?<![\w-])(`?)--(?:limit )?([a-z][a-z-]*)")
 
 
 def _argument(option: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ settings and the head of a part are made.
 import math
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, wraps
 from pathlib import Path
@@ -14,17 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVa
 from msgspec import Struct
 
 from corpusfmt.model import UsageError
-from corpusfmt.wording import clipped
+from corpusfmt.wording import clipped, unknown
 
 if TYPE_CHECKING:
     File = str | Path
 else:  # msgspec reads no union of a text and a class that it does not know
     File = str
 
-#: The section of the help with limits.
+#: The section of the help with bounds.
 BOUNDS = "Bounds"
-#: The section with names of fields.
-FIELDS = "Fields of rows"
+#: The section of the help with fields of rows.
+ROWS = "Fields of rows"
+#: What rows may have fields for, in a document.
+FIELDS = ("text", "id", "url", "created", "language", "source")
 
 P = ParamSpec("P")
 A = TypeVar("A")
@@ -161,30 +163,46 @@ def size(text: str) -> int:
     return int(count)
 
 
-def ratio(value: float) -> float:
-    """Return the value of --max-expansion."""
+def ratio(given: str | float) -> float:
+    """Return the value of `--limit expansion`."""
     # Comparisons with NaN are false.
-    if not 1 <= value < math.inf:
-        raise UsageError(f"--max-expansion is {value:g}, expected a finite ratio of at least 1")
+    if not 1 <= (value := _number(given)) < math.inf:
+        raise UsageError(f"--limit expansion is {clipped(str(given))}, expected a finite ratio of at least 1")
     return value
 
 
-def seconds(value: float) -> float:
-    """Return the value of --timeout."""
-    if not 0 < value < math.inf:
-        raise UsageError(f"--timeout is {value:g}, expected a finite number of seconds above 0")
+def seconds(given: str | float) -> float:
+    """Return the value of `--limit timeout`."""
+    if not 0 < (value := _number(given)) < math.inf:
+        raise UsageError(f"--limit timeout is {clipped(str(given))}, expected a finite number of seconds above 0")
     return value
 
 
 def share(text: str) -> float:
     """Return a share from `1%` or `0.01`."""
-    try:
-        value = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
-    except ValueError:
-        value = 0.0
+    value = _number(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 < value <= 1:
         raise UsageError(f"--sample is {clipped(text)!r}, expected a share like 1% or 0.01")
     return value
+
+
+def _number(given: str | float) -> float:
+    try:
+        return float(given)
+    except ValueError:
+        return math.nan
+
+
+def pairs(option: str, given: Sequence[str] | Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Return the values of a repeatable option NAME=VALUE, which settings give by name. Raises `UsageError`."""
+    typed = () if isinstance(given, Mapping) else (each.partition("=") for each in given)
+    found = given if isinstance(given, Mapping) else {name: value for name, _, value in typed}
+    for name, value in found.items():
+        if name not in known:
+            raise UsageError(unknown(option, name, known))
+        if value == "":
+            raise UsageError(f"{option} {name} has no value, expected {name}=VALUE")
+    return {name: found[name] for name in known if name in found}
 
 
 def maps_of(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
@@ -205,46 +223,30 @@ def maps_of(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
     return copies
 
 
-class RowFields(Struct, frozen=True, kw_only=True):
-    """The fields of rows that make a document, if the format does not define them; None is the format's default."""
-
-    text_field: Annotated[
-        str | None,
-        Option(
-            "JSON Lines, Parquet, Croissant: the field with the text, also as a JSON pointer like /doc/text (default: text or content).",
-            panel=FIELDS,
-        ),
-    ] = None
-    id_field: Annotated[
-        str | None,
-        Option(
-            "JSON Lines, Parquet, Croissant: the field with the id (default: id; Croissant: or the key; "
-            "else ids are generated).",
-            panel=FIELDS,
-        ),
-    ] = None
-    url_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the address, for `metadata.url`.", panel=FIELDS)
-    ] = None
-    date_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the date of creation, for `created`.", panel=FIELDS)
-    ] = None
-    language_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the language, for `metadata.language`.", panel=FIELDS)
-    ] = None
-    source_field: Annotated[
-        str | None, Option("JSON Lines, Parquet: the field with the source, for `source`.", panel=FIELDS)
-    ] = None
+def fields_of(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+    """Return the fields that `--field` names. Raises `UsageError`."""
+    return pairs("--field", given, FIELDS)
 
 
-class Rows(RowFields, frozen=True, kw_only=True):
-    """The fields of rows, by their names or by the column profile of a corpus."""
+class Rows(Struct, frozen=True, kw_only=True):
+    """The fields of rows that make a document, if the format does not define them: by the column profile of a corpus, or by name."""
 
     columns: Annotated[
         File | None,
         Option(
             "JSON Lines, Parquet, text: the column profile of a corpus, such as fineweb or cc-100, or a TOML file.",
             metavar="NAME|FILE",
-            panel=FIELDS,
+            panel=ROWS,
         ),
     ] = None
+    field: Annotated[
+        Mapping[str, str],
+        Option(
+            "JSON Lines, Parquet: the field with the text, id, url, created, language or source, like text=body or "
+            "text=/doc/text, a JSON pointer (Croissant: text and id); repeatable.",
+            metavar="NAME=FIELD",
+            parse=fields_of,
+            completion="fields",
+            panel=ROWS,
+        ),
+    ] = {}

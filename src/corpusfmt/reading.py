@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from html import escape
 from itertools import islice
 from pathlib import Path
 from random import Random
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 from msgspec import Struct
 
 from corpusfmt.conversion.layout import Corpus, corpus_at
 from corpusfmt.engine.progress import Progress, ShardProgress
-from corpusfmt.formats import FieldNames, LeftOut, ReadOptions, Rejected, Shard
+from corpusfmt.formats import LeftOut, ReadOptions, Rejected, Shard
 from corpusfmt.formats import detect as detected_format
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.formats.general import GENERAL, broken_stream
@@ -262,17 +262,18 @@ def read(
     seed: int = 0,
     on_error: OnError = "raise",
     record_set: str | None = None,
+    columns: str | Path | None = None,
+    field: Mapping[str, str] | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
-    **fields_of_rows: Unpack[FieldNames],
 ) -> Documents:
     """Return the documents of a corpus, to iterate over: one at a time, shard by shard in order.
 
     `languages` and `sources` choose documents; `fields` names what else is wanted besides `id` and `text` (default: all).
     `sample` is the share of documents to choose at random, like 0.01; the same `seed` chooses the same. `limit` is the
     maximum number of documents. `on_error` is `raise`, `skip`, or a function that receives the finding about each skipped
-    record. `record_set` and `fields_of_rows`, such as `text_field`, name what `convert` takes by these names. `progress` is called after each
+    record. `record_set`, `columns` and `field` are as for `convert`. `progress` is called after each
     shard.
 
     Raises `UsageError` for a path without documents and wrong arguments; `BadInput` for bad data and files that cannot be
@@ -288,7 +289,7 @@ def read(
         if name not in {"id", "text", *FIELDS}:
             raise UsageError(unknown("field", name, ("id", "text", *FIELDS)))
     limits = limits.begun()
-    reading = ReadOptions(record_set=record_set, **fields_of_rows)
+    reading = ReadOptions(record_set=record_set, columns=columns, field=field or {})
     with limited(limits, interrupting=False):
         corpus = corpus_at(
             str(path),

@@ -140,10 +140,10 @@ def test_settings_of_others_that_may_not_be_read_do_not_count(project: Path, mon
         "",
         "profile = 'strict'",
         "profile = ['strict', 'hub']\nselect = ['CRO']\nignore = ['CRO429']\nfail-on = 'never'\nfollow-links = true",
-        "max-expansion = 1000\nmax-total-bytes = '20GB'\ntimeout = 3600\nmap = { a = 'b' }",
+        "map = { a = 'b' }\n[limit]\nexpansion = 1000\ntotal-bytes = '20GB'\ntimeout = 3600",
         "[[rule]]\nrules = ['CRO429']\nseverity = 'ignore'\nreason = 'known'\npaths = ['*']",
         "[describe]\nname = 'x'\ncreator = ['y']\ndate-published = '2024-01-31'\nin-language = ['de']",
-        "paths = ['a']\nformat = 'jsonl'\ncolumns = 'c4'\ntext-field = 'body'\ndata = true\nbaseline = 'b.json'\noutput-format = 'json'",
+        "paths = ['a']\nformat = 'jsonl'\ncolumns = 'c4'\nfield = { text = 'body' }\ndata = true\nbaseline = 'b.json'\noutput-format = 'json'",
         "[[rule]]\nrules = ['CRO429']\nseverity = 'ignore'\nreason = 'known'\nuntil = '2999-01-31'",
         "paths = 'a'",
         "profil = 'strict'",
@@ -152,9 +152,11 @@ def test_settings_of_others_that_may_not_be_read_do_not_count(project: Path, mon
         "fail-on = 'eror'",
         "select = 'CRO'",
         "follow-links = 'yes'",
-        "max-expansion = 0.5",
-        "max-total-bytes = 5",
-        "timeout = 0",
+        "limit = { expansion = 0.5 }",
+        "limit = { total-bytes = 5 }",
+        "limit = { timeout = 0 }",
+        "limit = { max-expansion = 5 }",
+        "field = { date = 'day' }",
         "map = { a = 1 }",
         "[[rule]]\nrules = ['CRO429']\nseverity = 'fatal'\nreason = 'known'",
         "[[rule]]\nrules = ['CRO429']\nseverity = 'ignore'",
@@ -188,7 +190,7 @@ def test_a_folder_of_an_own_layout_needs_no_arguments(project: Path) -> None:
     folder = project / "own"
     (folder / "data").mkdir(parents=True)
     (folder / "data" / "a.jsonl").write_bytes(b'{"doc": "1", "body": "x"}\n')
-    settings = "paths = ['data']\nformat = 'jsonl'\ntext-field = 'body'\nid-field = 'doc'\noutput-format = 'concise'\n"
+    settings = "paths = ['data']\nformat = 'jsonl'\nfield = { text = 'body', id = 'doc' }\noutput-format = 'concise'\n"
     (folder / "corpusfmt.toml").write_text(settings, "utf-8")
     for here in (folder, folder / "data"):
         done = run_cli("validate", cwd=here)

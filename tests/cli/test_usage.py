@@ -44,7 +44,7 @@ def test_a_long_setting_is_not_repeated_whole(settings: str, message: str, tmp_p
     ("settings", "said"),
     [
         (b"\nprofil = 'strict'", "configuration {}: unknown field `profil`"),
-        (b"timeout = 'long'", "configuration {}: `timeout` is a text, expected a number"),
+        (b"limit.timeout = 'long'", "configuration {}: `limit.timeout` is a text, expected a number"),
         (b"select = ['\xff']", "configuration {}: 'utf-8' codec can't decode byte 0xff in position 11"),
         (b"\n" + b".".join([b"a"] * 16) + b" = 1", "configuration {}: unknown field `a`"),
         (
@@ -70,7 +70,7 @@ def test_settings_that_cannot_be_are_told_with_what_is_wrong(settings: bytes, sa
 
 
 def test_a_long_argument_is_not_repeated_whole(tmp_path: Path) -> None:
-    done = run_cli("validate", tmp_path, "--max-expansion", LONG[:100_000])
+    done = run_cli("validate", tmp_path, "--limit", f"expansion={LONG[:100_000]}")
     assert done.returncode == 2
     assert len(done.stderr) < 3_000
 

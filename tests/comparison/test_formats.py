@@ -156,10 +156,10 @@ def test_fields_without_fixed_names_are_named(corpus: Path, tmp_path: Path) -> N
     path = tmp_path / "new" / "a.jsonl"
     path.parent.mkdir()
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
-    found = corpusfmt.compare(corpus, path.parent, text_field="content", id_field="key", new_format="jsonl").documents
+    found = corpusfmt.compare(corpus, path.parent, field={"text": "content", "id": "key"}, new_format="jsonl").documents
     assert (found.changed_metadata, found.changed_text, found.added, found.removed) == (5, 0, 0, 0)
     with pytest.raises(corpusfmt.UsageError, match="fixed names"):
-        corpusfmt.compare(corpus, corpus, text_field="content")
+        corpusfmt.compare(corpus, corpus, field={"text": "content"})
 
 
 def test_files_that_are_none_of_the_format_are_noted(corpus: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_result_does_not_depend_on_jobs_or_sizes(dolma_corpus: Path, tmp_pat
 
 
 def test_the_metadata_of_oscar_by_its_own_description(oscar_corpus: Path, tmp_path: Path) -> None:
-    options: Any = {"record_set": "metadata", "text_field": "url", "id_field": "record_id"}
+    options: Any = {"record_set": "metadata", "field": {"text": "url", "id": "record_id"}}
     # A record of several languages has its metadata in each.
     options["on_bad_record"] = "quarantine"
     corpusfmt.convert(oscar_corpus / "croissant.json", tmp_path / "out", to="dolma", **options)
@@ -109,10 +109,10 @@ def test_parquet_by_its_own_description(tmp_path: Path) -> None:
 
 
 def test_a_published_sample(tmp_path: Path) -> None:
-    rows = converted(CAPTIONS, tmp_path / "out", record_set="captions", text_field="caption")
+    rows = converted(CAPTIONS, tmp_path / "out", record_set="captions", field={"text": "caption"})
     assert (rows[0]["id"], rows[0]["text"]) == ("48", "A very clean and well decorated empty bathroom")
     assert rows[0]["metadata"] == {"image_id": 318556, "split": "train"}
-    done = run_cli("convert", CAPTIONS, tmp_path / "cli", "--to", "dolma", "--text-field", "captions/caption")
+    done = run_cli("convert", CAPTIONS, tmp_path / "cli", "--to", "dolma", "--field", "text=captions/caption")
     assert (done.returncode, read_rows(tmp_path / "cli")) == (0, rows)
 
 
@@ -121,10 +121,10 @@ def test_content_of_files_is_a_counted_loss(tmp_path: Path) -> None:
     content = field("content", "i-set", {"fileProperty": "content"}, "sc:ImageObject")
     path = write(tmp_path, [files("i-set", "*.png")], record_set(name, content), a__png=b"\x89", b__png=b"\x90")
     with pytest.raises(BadInput, match=r"a\.png: CNV101 would be lost: bytes in `content`"):
-        corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="name")
+        corpusfmt.convert(path, tmp_path / "no", to="dolma", field={"text": "name"})
     with pytest.raises(BadInput, match=r"a\.png: CRO701 `r/content` is bytes, expected text"):
-        corpusfmt.convert(path, tmp_path / "no", to="dolma", text_field="content")
-    report = corpusfmt.convert(path, tmp_path / "out", to="dolma", text_field="name", on_loss="allow")
+        corpusfmt.convert(path, tmp_path / "no", to="dolma", field={"text": "content"})
+    report = corpusfmt.convert(path, tmp_path / "out", to="dolma", field={"text": "name"}, on_loss="allow")
     assert report.results["losses"] == {"bytes in `content`": 2}
     rows = read_rows(tmp_path / "out")
     assert [(row["text"], row["metadata"]) for row in rows] == [
@@ -192,9 +192,9 @@ def test_values_that_are_no_texts(tmp_path: Path) -> None:
         tmp_path, [{"text": "one", "n": 1, "p": 0.5}, {"text": "two", "n": "x", "p": 1}], TEXT, number, part
     )
     with pytest.raises(BadInput, match="CRO701 `r/n` is a number, expected text"):
-        corpusfmt.convert(path, tmp_path / "text", to="dolma", text_field="n")
+        corpusfmt.convert(path, tmp_path / "text", to="dolma", field={"text": "n"})
     with pytest.raises(BadInput, match="CRO702 `r/p` is a number, expected text or a whole number"):
-        corpusfmt.convert(path, tmp_path / "id", to="dolma", id_field="r/p")
+        corpusfmt.convert(path, tmp_path / "id", to="dolma", field={"id": "r/p"})
     with pytest.raises(BadInput, match=r"t\.jsonl:2: CRO609 .*`x`"):
         corpusfmt.convert(path, tmp_path / "cast", to="dolma")
     report = corpusfmt.convert(path, tmp_path / "out", to="dolma", on_bad_record="quarantine")
@@ -224,13 +224,13 @@ def test_records_in_the_description(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({}, r"no record set has a text field: .* \(split_enums, images, captions, bounding_boxes\)"),
-        ({"text_field": "split"}, "several record sets have a text field: name one with `record_set`"),
+        ({"field": {"text": "split"}}, "several record sets have a text field: name one with `record_set`"),
         ({"record_set": "words"}, "unknown record set 'words'; known: split_enums"),
         ({"record_set": "captions"}, r"no field `text` or `content`: .*captions/image_id"),
-        ({"record_set": "captions", "text_field": "words"}, "no field `words`"),
+        ({"record_set": "captions", "field": {"text": "words"}}, "no field `words`"),
         (
-            {"text_field": "caption", "id_field": "words"},
-            r'^recordSet "captions" has no field `words` for `id_field` \(captions/id, captions/image_id, captions/caption, captions/split\)$',
+            {"field": {"text": "caption", "id": "words"}},
+            r'^recordSet "captions" has no field `words` for `field` id \(captions/id, captions/image_id, captions/caption, captions/split\)$',
         ),
     ],
 )
@@ -283,6 +283,6 @@ def test_records_are_called_by_their_description_and_name() -> None:
     fmt, version = named_format("croissant-1.0")
     assert fmt.reader is not None
     assert fmt.reader.plan is not None
-    options = CheckOptions(version=version, reading=ReadOptions(text_field="caption"))
+    options = CheckOptions(version=version, reading=ReadOptions(field={"text": "caption"}))
     (shard,) = fmt.reader.plan(entry_of(str(CAPTIONS)), options).shards
     assert shard.name == "metadata.json captions"

@@ -207,7 +207,7 @@ def test_a_part_without_metadata_stops_before_anything_is_written(oscar_corpus: 
 def test_what_cannot_be_converted(oscar_corpus: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="describe"):
         corpusfmt.convert(oscar_corpus, tmp_path / "out", to="croissant")
-    with pytest.raises(UsageError, match=r"with `record_set` and `text_field` \(files, metadata\)"):
+    with pytest.raises(UsageError, match=r"with `record_set` and `field` text=FIELD \(files, metadata\)"):
         corpusfmt.convert(oscar_corpus / "croissant.json", tmp_path / "out", to="dolma")
     assert entry_of(str(oscar_corpus)).kind == "directory"
 

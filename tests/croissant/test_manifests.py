@@ -119,11 +119,11 @@ _DAMAGED = {
 _COMMANDS = (
     "validate metadata.json --data",
     "records metadata.json",
-    "convert metadata.json out --to dolma --text-field r/text",
-    "stats metadata.json --text-field r/text",
+    "convert metadata.json out --to dolma --field text=r/text",
+    "stats metadata.json --field text=r/text",
     "show metadata.json",
-    "datasheet metadata.json -o out.html --text-field r/text",
-    "compare metadata.json metadata.json --text-field r/text",
+    "datasheet metadata.json -o out.html --field text=r/text",
+    "compare metadata.json metadata.json --field text=r/text",
     "describe .",
     "seal .",
 )

@@ -1050,7 +1050,7 @@ def test_the_files_of_a_set_in_a_folder_and_in_an_archive(tmp_path: Path) -> Non
     text = field("text", "d-set", {"fileProperty": "content"})
     path = write(tmp_path, [*containers, in_both], record_set(text))
     assert [each["r/text"] for each in corpusfmt.records(path)] == ["two", "one"]
-    (shard,) = plan_reading(entry_of(str(path)), CheckOptions(reading=ReadOptions(text_field="text"))).shards
+    (shard,) = plan_reading(entry_of(str(path)), CheckOptions(reading=ReadOptions(field={"text": "text"}))).shards
     assert [each.path for each in shard.files.values()] == ["metadata.json", "d.zip", "a.txt"]
 
 
@@ -1148,7 +1148,7 @@ def test_a_bomb_in_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         record_set(field("a", "t.csv", {"column": "a"}, "sc:Integer")),
         t__zip=buffer.getvalue(),
     )
-    with pytest.raises(LimitReached, match=r"t\.zip: GEN003 .* `max_expansion` \(200\) allows"):
+    with pytest.raises(LimitReached, match=r"t\.zip: GEN003 .* `expansion` \(200\) allows"):
         read(path)
     assert corpusfmt.validate(path, format="croissant", data=True).by_rule["GEN003"] == 1
 

@@ -115,7 +115,7 @@ def test_a_column_profile_explains_fields_and_names_languages(tmp_path: Path) ->
         assert report.counts["error"] == 0, corpusfmt.render(report)
     inner = {each["name"]: each["description"] for each in fields["meta"]["subField"]}
     assert inner["url"] == "Address of the document"
-    named = corpusfmt.describe(corpus, text_field="red_pajama_subset", columns="pile")["recordSet"][0]["field"]
+    named = corpusfmt.describe(corpus, field={"text": "red_pajama_subset"}, columns="pile")["recordSet"][0]["field"]
     assert [each["name"] for each in named if each["description"] == "Text of the document"] == ["red_pajama_subset"]
     with pytest.raises(UsageError, match="unknown column profile"):
         corpusfmt.describe(corpus, columns="nope")

@@ -96,12 +96,12 @@ _RULES = ("DOL", "OSC", "CRO", "GEN", "DOL306", "CRO1", "GEN101", "no-such-rule"
 _FORMATS = ("auto", "oscar", "oscar-1.0", "oscar-1.1", "dolma", "croissant", "oscar2", "parquet")
 _TARGETS = ("dolma", "oscar", "oscar-1.0", "oscar-1.1", "parquet")
 _LIMITS: tuple[Json, ...] = (
-    {"max_total_bytes": 0},
-    {"max_total_bytes": 1},
-    {"max_total_bytes": 300},
-    {"max_total_bytes": 5000},
-    {"max_total_bytes": 1 << 40},
-    {"max_expansion": 1.0},
+    {"total_bytes": 0},
+    {"total_bytes": 1},
+    {"total_bytes": 300},
+    {"total_bytes": 5000},
+    {"total_bytes": 1 << 40},
+    {"expansion": 1.0},
     {"timeout": 1e-6},
     {"timeout": 3600.0},
 )
@@ -163,8 +163,10 @@ def _options(rng: random.Random, action: str, seed: Seed, tree: Tree) -> Json:
             "split_attributes": at_times(0.1, lambda: [rng.choice(["a", "a=b", "../a", "=", "a/b=c"])]),
             "language_attributes": at_times(0.1, lambda: True),
             "part_bytes": at_times(0.1, lambda: rng.choice([1, 500])),
-            "text_field": at_times(0.1, lambda: rng.choice(["text", "title", "films/title"])),
-            "id_field": at_times(0.1, lambda: rng.choice(["id", "films/id"])),
+            "field": at_times(
+                0.2,
+                lambda: {"text": rng.choice(["text", "title", "films/title"]), "id": rng.choice(["id", "films/id"])},
+            ),
             "record_set": at_times(0.3, lambda: rng.choice(["films", "rows", "documents", "lines", "p"])),
             "jobs": at_times(0.002, lambda: 2),
         }
@@ -274,7 +276,7 @@ class _Run:
         if (said := _TOTAL.match(reason)) and not 0 < int(said[1].replace(",", "")) - int(
             said[2].replace(",", "")
         ) <= _MOST_BEYOND:
-            self.outcome.fail("limits", f"{self.case.action}: beyond --max-total-bytes", reason)
+            self.outcome.fail("limits", f"{self.case.action}: beyond --limit total-bytes", reason)
 
     def options(self) -> tuple[Json, Limits | None]:
         """Return the options of the case, its bounds aside."""
@@ -288,7 +290,7 @@ def _is_state(path: str) -> bool:
     return ".corpusfmt" in path.split("/")
 
 
-_TOTAL = re.compile(r"read ([\d,]+) uncompressed bytes, more than --max-total-bytes \(([\d,]+)\)$")
+_TOTAL = re.compile(r"read ([\d,]+) uncompressed bytes, more than --limit total-bytes \(([\d,]+)\)$")
 _TIMES = re.compile(r'"(started|finished)": ?"[^"]*"')
 
 

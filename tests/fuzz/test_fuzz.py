@@ -66,7 +66,7 @@ def test_the_program_counts_cases_and_says_how_to_replay_one(tmp_path: Path) -> 
 def test_what_an_unfinished_run_keeps_is_not_compared(tmp_path: Path) -> None:
     rows = {name: json.dumps({"id": name, "text": name * 300, "source": "s"}).encode() + b"\n" for name in "abc"}
     tree = {f"documents/{name}.jsonl": row for name, row in rows.items()}
-    options = {"to": "dolma", "limits": {"max_total_bytes": 400}}
+    options = {"to": "dolma", "limits": {"total_bytes": 400}}
     outcome = run_case(Case(0, "", {**tree, "documents/d.jsonl": b"{}\n"}, "", "convert", options), tmp_path / "case")
     assert outcome.failures == []
 

@@ -142,9 +142,9 @@ def test_a_list_of_one_endless_line(tree: Tree, tmp_path: Path) -> None:
 
 
 def test_a_bound_that_is_reached_ends_one_part(tree: Tree, tmp_path: Path) -> None:
-    report = corpusfmt.validate(write(tree, tmp_path), limits=Limits(max_total_bytes=100))
+    report = corpusfmt.validate(write(tree, tmp_path), limits=Limits(total_bytes=100))
     found = {(each.location.path, each.hint) for each in report.findings if each.code == "GEN003"}
-    assert (AF, "raise --max-total-bytes or name less data") in found
+    assert (AF, "raise --limit total-bytes or name less data") in found
     assert "GEN000" not in report.by_rule
 
 

@@ -176,7 +176,7 @@ def test_a_folder_named_like_a_language_is_not_enough(name: str, data: bytes, ex
     if not expected:
         # What rows look like is said with the option that reads them.
         hint = (
-            b"has rows with `url`, and no `text`: name the field of the text with --text-field"
+            b"has rows with `url`, and no `text`: name its field with --field text="
             if b"{" in data
             else b"name one with --format"
         )

@@ -118,7 +118,7 @@ def test_rows_count_for_the_bounds_of_a_run(tmp_path: Path) -> None:
         rows_read(path, numbers)
         assert meter.stored == path.stat().st_size
         assert 160_000 <= meter.read < 170_000
-    with limited(Limits(max_total_bytes=100_000)), pytest.raises(LimitReached, match=r"`max_total_bytes` \(100,000\)"):
+    with limited(Limits(total_bytes=100_000)), pytest.raises(LimitReached, match=r"`total_bytes` \(100,000\)"):
         rows_read(path, numbers)
 
 
@@ -203,21 +203,21 @@ def test_columns_of_other_makers_become_metadata(tmp_path: Path) -> None:
 
 def test_columns_are_named_by_options(tmp_path: Path) -> None:
     path = table(tmp_path / "a.parquet", {"content": ["one"], "key": ["k"], "text": ["other"], "id": ["i"]})
-    options = ("--text-field", "content", "--id-field", "key")
+    options = ("--field", "text=content", "--field", "id=key")
     done = run_cli("convert", path, tmp_path / "dolma", "--to", "dolma", *options)
     assert done.returncode == 0, done.stderr
     mark = '{"text":"content","id":"key","made":["source"]}'
     assert read_rows(tmp_path / "dolma") == [
         {"id": "k", "text": "one", "source": "parquet", "metadata": {"text": "other", "id": "i", "corpusfmt_row": mark}}
     ]
-    done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--text-field", "contents")
+    done = run_cli("convert", path, tmp_path / "other", "--to", "dolma", "--field", "text=contents")
     assert done.returncode == 1
     assert b"PQT201 column `contents` is missing; the columns are `content`, `key`, `text`, `id`" in done.stderr
 
 
 def test_options_for_columns_are_refused_where_names_are_fixed(dolma_corpus: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="`text_field`"):
-        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="parquet", text_field="content")
+    with pytest.raises(UsageError, match="`field` text"):
+        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="parquet", field={"text": "content"})
 
 
 def test_ids_are_made_where_there_are_none(tmp_path: Path) -> None:

@@ -305,16 +305,21 @@ _MINED = SHAPES["redpajama-2"][1](1)
         ("pages.jsonl.gz", _PAGES, {"columns": "c4"}, "c4"),
         ("documents/2023-06/0000/de_head.json.gz", _MINED, {}, "redpajama-2"),
         ("mined/2019-09/de_head_0000.json.gz", _MINED, {}, "jsonl"),
-        ("mined/2019-09/de_head_0000.json.gz", _MINED, {"columns": "redpajama-2", "source_field": "bucket"}, "head"),
+        (
+            "mined/2019-09/de_head_0000.json.gz",
+            _MINED,
+            {"columns": "redpajama-2", "field": {"source": "bucket"}},
+            "head",
+        ),
         ("00.jsonl.zst", SHAPES["pile"][1](1), {}, "Pile-CC"),
         ("00.jsonl.zst", SHAPES["slimpajama"][1](1), {}, "RedPajamaBook"),
         ("data/common_crawl-sports/a.jsonl.zst", SHAPES["dolma-3"][1](1), {}, "common_crawl-sports"),
         ("data/wiki/en/chunk_1.jsonl.gz", SHAPES["txt360"][1](1), {}, "wikipedia"),
         ("data/common-crawl/CC/1/a.jsonl", {"text": "x", "meta": "{}"}, {"columns": "txt360"}, "common-crawl"),
-        ("a.jsonl", {"text": "x", "meta": {"set": "news"}}, {"source_field": "/meta/set"}, "news"),
-        ("a.jsonl", {"text": "x", "meta": {"set": 7}}, {"source_field": "/meta/set"}, "jsonl"),
-        ("a.jsonl", {"text": "x", "set": ""}, {"source_field": "set", "source_name": "own"}, "own"),
-        ("a.jsonl", {"text": "x", "source": "s", "set": "news"}, {"source_field": "set"}, "s"),
+        ("a.jsonl", {"text": "x", "meta": {"set": "news"}}, {"field": {"source": "/meta/set"}}, "news"),
+        ("a.jsonl", {"text": "x", "meta": {"set": 7}}, {"field": {"source": "/meta/set"}}, "jsonl"),
+        ("a.jsonl", {"text": "x", "set": ""}, {"field": {"source": "set"}, "source_name": "own"}, "own"),
+        ("a.jsonl", {"text": "x", "source": "s", "set": "news"}, {"field": {"source": "set"}}, "s"),
     ],
 )
 def test_the_source_is_part_of_what_a_document_is(
@@ -330,9 +335,9 @@ def test_the_source_is_part_of_what_a_document_is(
 def test_ids_are_unique_in_the_source_that_a_field_names(tmp_path: Path) -> None:
     rows = [{"id": 1, "text": "x", "set": name} for name in ("a", "b")]
     write(tmp_path / "in/a.jsonl", rows)
-    assert corpusfmt.validate(tmp_path / "in", source_field="set").by_rule == {}
+    assert corpusfmt.validate(tmp_path / "in", field={"source": "set"}).by_rule == {}
     assert corpusfmt.validate(tmp_path / "in").by_rule == {"GEN401": 1}
-    assert corpusfmt.stats(tmp_path / "in", source_field="set").by_source.keys() == {"a", "b"}
+    assert corpusfmt.stats(tmp_path / "in", field={"source": "set"}).by_source.keys() == {"a", "b"}
 
 
 def test_without_its_origin_a_row_keeps_what_no_field_can_hold(tmp_path: Path) -> None:
@@ -416,7 +421,7 @@ def test_an_id_in_an_object_of_a_table_is_judged(tmp_path: Path) -> None:
 def test_a_table_of_another_writer_comes_back_without_a_profile(tmp_path: Path) -> None:
     row = {"number": 5, "body": "x", "metadata": {"a": 1}, "url": "u", "version": 2, "created": None}
     path = as_table(tmp_path / "a.parquet", [row])
-    corpusfmt.convert(path, tmp_path / "dolma", to="dolma", text_field="body", id_field="number", url_field="url")
+    corpusfmt.convert(path, tmp_path / "dolma", to="dolma", field={"text": "body", "id": "number", "url": "url"})
     corpusfmt.convert(tmp_path / "dolma", tmp_path / "back", to="jsonl")
     assert rows_below(tmp_path / "back/data") == [row]
 
@@ -445,21 +450,21 @@ _ROWS = st.dictionaries(st.sampled_from(_NAMES) | _OWN, _JSON, max_size=6)
 _READING = st.sampled_from(
     [
         ReadOptions(),
-        ReadOptions(text_field="x", url_field="/metadata/url", language_field="lang"),
-        ReadOptions(id_field="x", date_field="url", source="web"),
-        ReadOptions(id_field="text", columns="dclm"),
-        ReadOptions(text_field="/x/text"),
-        ReadOptions(text_field="/metadata/a~1b/text", id_field="/metadata/id"),
+        ReadOptions(field={"text": "x", "url": "/metadata/url", "language": "lang"}),
+        ReadOptions(field={"id": "x", "created": "url"}, source="web"),
+        ReadOptions(field={"id": "text"}, columns="dclm"),
+        ReadOptions(field={"text": "/x/text"}),
+        ReadOptions(field={"text": "/metadata/a~1b/text", "id": "/metadata/id"}),
     ]
 )
 
 
 @given(_ROWS, st.text("ab \n", max_size=3), st.text("ab", min_size=1) | st.integers(-99, 99), _READING)
 def test_any_row_comes_back_through_dolma(row: Json, words: str, identity: str | int, reading: ReadOptions) -> None:
-    named: Json = {reading.id_field or "id": identity, reading.text_field or "text": words}
+    named: Json = {reading.field.get("id", "id"): identity, reading.field.get("text", "text"): words}
     for path, value in ((path_to(name), value) for name, value in named.items()):
         row = row | reduce(lambda inner, step: {step: inner}, reversed(path), value)
-    if reading.id_field == "text":
+    if reading.field.get("id") == "text":
         row["text"] = words or "x"
     records = ColumnRecords(Shard(0, "a.jsonl", {}), CheckOptions(reading=reading))
     document = records.document(row, 1)
@@ -529,14 +534,14 @@ def test_fields_by_options(tmp_path: Path) -> None:
     path = write(tmp_path / "a.jsonl", [row])
     corpusfmt.convert(
         path, tmp_path / "out", to="dolma", format="jsonl", source_name="web",
-        text_field="body", id_field="n", url_field="/page/href", date_field="when", language_field="langs",
+        field={"text": "body", "id": "n", "url": "/page/href", "created": "when", "language": "langs"},
     )  # fmt: skip
     (found,) = rows_below(tmp_path / "out/documents")
     metadata = found.pop("metadata")
     assert found == {"id": "5", "text": "x", "source": "web", "created": "2020-01-02"}
     assert (metadata["url"], metadata["language"]) == ("u", "deu_Latn")
     named: Any = {
-        "text_field": "body", "id_field": "n", "url_field": "/page/href", "date_field": "when", "language_field": "langs"
+        "field": {"text": "body", "id": "n", "url": "/page/href", "created": "when", "language": "langs"}
     }  # fmt: skip
     (document,) = corpusfmt.read(path, format="jsonl", **named)
     assert (document.id, document.created, document.lang) == ("5", "2020-01-02", "deu_Latn")
@@ -612,11 +617,11 @@ def test_options_that_do_not_apply(dolma_corpus: Path, tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="dolma has no column profiles"):
             function(dolma_corpus, format="dolma", columns="c4")
         with pytest.raises(UsageError, match="dolma has fixed field names"):
-            function(dolma_corpus, text_field="body")
+            function(dolma_corpus, field={"text": "body"})
     with pytest.raises(UsageError, match="the column profile cc-100 is of text, the source is jsonl"):
         corpusfmt.validate(page, format="jsonl", columns="cc-100")
-    with pytest.raises(UsageError, match="dolma has fixed field names: remove `url_field`, or add `format`"):
-        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl", url_field="u")
+    with pytest.raises(UsageError, match="dolma has fixed field names: remove `field` url, or add `format`"):
+        corpusfmt.convert(dolma_corpus, tmp_path / "out", to="jsonl", field={"url": "u"})
     with pytest.raises(UsageError, match="cannot read the column profile missing"):
         corpusfmt.validate(page, columns="missing.toml")
 

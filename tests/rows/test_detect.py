@@ -102,7 +102,7 @@ def test_what_is_in_a_folder_that_is_not_recognised(files: dict[str, bytes], sai
     "command",
     [
         ("validate", "in"),
-        ("validate", "in", "--id-field", "doc_id"),
+        ("validate", "in", "--field", "id=doc_id"),
         ("stats", "in"),
         ("show", "in"),
         ("convert", "in", "out", "--to", "dolma"),
@@ -111,7 +111,7 @@ def test_what_is_in_a_folder_that_is_not_recognised(files: dict[str, bytes], sai
 def test_a_named_text_is_enough(command: tuple[str, ...], tmp_path: Path) -> None:
     rows = lines({"doc_id": "a", "body": "one"}, {"doc_id": "b", "body": "two"})
     write(tmp_path, {"in/a.jsonl": rows})
-    found = run_cli(*command, "--text-field", "body", cwd=tmp_path)
+    found = run_cli(*command, "--field", "text=body", cwd=tmp_path)
     assert found.returncode == 0, found.stderr
 
 
@@ -129,15 +129,15 @@ def test_a_named_text_that_no_row_has_is_refused(
 ) -> None:
     write(tmp_path, {name: data})
     for command in ("validate in", "validate in --format jsonl", "stats in", "convert in out --to jsonl"):
-        done = run_cli(*command.split(), "--text-field", "bdy", cwd=tmp_path)
-        said = f"error: `{name[3:]}` has rows with {fields}, and no `bdy`: name its field with --text-field {hint}\n"
+        done = run_cli(*command.split(), "--field", "text=bdy", cwd=tmp_path)
+        said = f"error: `{name[3:]}` has rows with {fields}, and no `bdy`: name its field with --field text={hint}\n"
         assert (done.returncode, done.stderr.decode()) == (2, said)
 
 
 def test_a_layout_of_dolma_stays_dolma(tmp_path: Path) -> None:
     write(tmp_path, {"documents/a.jsonl": DOLMA})
     with pytest.raises(UsageError, match="dolma has fixed field names"):
-        corpusfmt.validate(tmp_path, text_field="text")
+        corpusfmt.validate(tmp_path, field={"text": "text"})
 
 
 def test_rows_that_dolma_would_need_a_source_of(tmp_path: Path) -> None:

@@ -162,16 +162,18 @@ def test_what_becomes_of_each_field(tmp_path: Path) -> None:
 
 def test_fields_are_called_as_options_say(tmp_path: Path) -> None:
     path = write(tmp_path / "in/a.jsonl", {"content": "one", "key": "k1", "id": [1]}, {"content": "two", "key": "k2"})
-    found = converted(path, tmp_path / "out", text_field="content", id_field="key")
+    found = converted(path, tmp_path / "out", field={"text": "content", "id": "key"})
     mark = {"corpusfmt_row": '{"text":"content","id":"key","made":["source"]}'}
     assert [(each["id"], each["text"], each["metadata"]) for each in found] == [
         ("k1", "one", {"id": [1], **mark}),
         ("k2", "two", mark),
     ]
-    (same,) = converted(write(tmp_path / "same/a.jsonl", {"id": "x"}), tmp_path / "same-out", text_field="id")
+    (same,) = converted(write(tmp_path / "same/a.jsonl", {"id": "x"}), tmp_path / "same-out", field={"text": "id"})
     assert (same["id"], same["text"]) == ("x", "x")
     with pytest.raises(BadInput, match=r"a\.jsonl:2: JSL302 `n` is missing, expected a string or a whole number"):
-        converted(write(tmp_path / "b/a.jsonl", {"text": "a", "n": 1}, {"text": "b"}), tmp_path / "no", id_field="n")
+        converted(
+            write(tmp_path / "b/a.jsonl", {"text": "a", "n": 1}, {"text": "b"}), tmp_path / "no", field={"id": "n"}
+        )
 
 
 def test_documents_survive_the_way_there_and_back(dolma_corpus: Path, tmp_path: Path) -> None:
@@ -245,7 +247,7 @@ _ROWS = st.dictionaries(
     _VALUES | st.lists(_VALUES, max_size=2) | st.dictionaries(st.sampled_from(["text", "x"]), _VALUES),
 )
 _READING = st.sampled_from(
-    [ReadOptions(), ReadOptions(text_field="content", id_field="x"), ReadOptions(text_field="/content/text")]
+    [ReadOptions(), ReadOptions(field={"text": "content", "id": "x"}), ReadOptions(field={"text": "/content/text"})]
 )
 
 
@@ -268,7 +270,7 @@ def test_what_is_clean_at_a_glance_breaks_no_rule(row: Any, reading: ReadOptions
     reading=_READING,
 )
 @example(row={"text": "a/b\x01\x1f\x7f\u2028 \\u0041 \U0001f642"}, escaped=True, reading=ReadOptions())
-@example(row={"text": "a"}, escaped=False, reading=ReadOptions(id_field="text"))
+@example(row={"text": "a"}, escaped=False, reading=ReadOptions(field={"id": "text"}))
 @example(row={"text": "a", "id": ""}, escaped=False, reading=ReadOptions())
 def test_a_text_that_stays_encoded_is_written_as_if_it_were_decoded(
     row: Json, escaped: bool, reading: ReadOptions
@@ -392,5 +394,5 @@ def test_what_is_neither_compressed_nor_rows_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_name_of_texts_that_is_not_utf_8_is_in_no_row() -> None:
-    records = ColumnRecords(Shard(0, "a", {}), CheckOptions(reading=ReadOptions(text_field="\udcff")))
+    records = ColumnRecords(Shard(0, "a", {}), CheckOptions(reading=ReadOptions(field={"text": "\udcff"})))
     assert records._around_texts(b'{"text":"a"}', written=True) is None

@@ -51,7 +51,7 @@ def test_a_table_comes_back_from_other_formats(name: str, tmp_path: Path) -> Non
         assert (report.verdict.value, report.coverage.documents) == ("valid", len(rows))
         assert len(list(corpusfmt.read(place, format=fmt.name))) == len(rows)
         with pytest.raises(
-            UsageError, match="the rows have no text, which dolma needs: name its field with `text_field`"
+            UsageError, match="the rows have no text, which dolma needs: name its field with `field` text="
         ):
             corpusfmt.convert(place, tmp_path / "dolma", to="dolma", format=fmt.name)
         counts = run_cli("stats", place).stdout.decode()
@@ -80,7 +80,7 @@ def test_what_needs_a_text_names_the_field_that_is_likely_to_have_it(tmp_path: P
         found = run_cli(*command, cwd=tmp_path)
         assert (found.returncode, found.stderr.decode().rpartition(": ")[2]) == (
             2,
-            "name its field with --text-field 'prompt text'\n",
+            "name its field with --field text='prompt text'\n",
         )
 
 
@@ -151,7 +151,7 @@ def test_rows_of_csv_are_counted_with_their_header(tmp_path: Path) -> None:
         lines = run_cli("show", tmp_path, f"a.csv:{line}").stdout.splitlines()
         assert [json.loads(each)["id"] for each in lines if b'"id"' in each] == shown
     with pytest.raises(BadInput, match=r"a\.csv:3: CNV106"):
-        corpusfmt.convert(tmp_path, tmp_path.parent / "out", to="dolma", text_field="q")
+        corpusfmt.convert(tmp_path, tmp_path.parent / "out", to="dolma", field={"text": "q"})
 
 
 LOST: dict[str, tuple[list[Json], str, bytes]] = {
@@ -195,7 +195,7 @@ def test_a_text_in_an_object_comes_back(kind: str, tmp_path: Path) -> None:
     if kind == "parquet":
         pq.write_table(pa.Table.from_pylist(rows), source / "train.parquet")
         (source / "train.jsonl").unlink()
-    named: Any = {"text_field": "/doc/text", "id_field": "/meta/id"}
+    named: Any = {"field": {"text": "/doc/text", "id": "/meta/id"}}
     report = corpusfmt.validate(source, **named)
     assert (report.verdict.value, report.coverage.documents, report.by_rule) == ("valid", 3, {"GEN203": 1})
     assert [(each.id, each.text) for each in corpusfmt.read(source, **named)] == [
@@ -215,8 +215,8 @@ WITHOUT = {"/doc/n": "PQT202", "/doc/x": "PQT202", "/x/text": "PQT201"}
 @pytest.mark.parametrize("name", WITHOUT)
 def test_a_text_in_an_object_that_a_table_lacks_is_a_finding(name: str, tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([{"doc": {"n": 1, "text": None}}]), tmp_path / "a.parquet")
-    assert corpusfmt.validate(tmp_path, text_field=name).by_rule == {WITHOUT[name]: 1}
-    assert corpusfmt.validate(tmp_path, text_field="/doc/text").by_rule == {"PQT202": 1}
+    assert corpusfmt.validate(tmp_path, field={"text": name}).by_rule == {WITHOUT[name]: 1}
+    assert corpusfmt.validate(tmp_path, field={"text": "/doc/text"}).by_rule == {"PQT202": 1}
 
 
 NAME = "2023-06/0000/en_head.json.gz"

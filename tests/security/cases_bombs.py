@@ -531,12 +531,12 @@ ATTACKS = [
     Attack("parquet-list", _parquet_list, _VALIDATE, _ends_with("PQT102", 1)),
     Attack("parquet-value", _parquet_value, _VALIDATE, _ends_with("PQT102", 1)),
     Attack("join-records", _join, ("records", "{data}/croissant.json", "--number", "3"), _three_records),
-    Attack("join-data", _join, (*_DATA, "--timeout", "4"), _LIMIT),
+    Attack("join-data", _join, (*_DATA, "--limit", "timeout=4"), _LIMIT),
     Attack(
         "join-converted",
         _join,
-        ("convert", "{data}/croissant.json", "{out}", "--to", "dolma", "--timeout", "4"),
-        _publishes_nothing("GEN003 not finished within the --timeout of 4 seconds"),
+        ("convert", "{data}/croissant.json", "{out}", "--to", "dolma", "--limit", "timeout=4"),
+        _publishes_nothing("GEN003 not finished within --limit timeout (4 seconds)"),
     ),
     *(
         Attack(

@@ -535,12 +535,12 @@ def _tampered() -> Iterator[Attack]:
 
 
 SETTINGS = {
-    "size": "max-total-bytes = '" + "9" * 400 + "'",
-    "nan": "max-expansion = nan",
-    "inf": "max-expansion = inf",
-    "timeout-nan": "timeout = nan",
-    "timeout-inf": "timeout = inf",
-    "number": "timeout = " + "9" * 400,
+    "size": "limit.total-bytes = '" + "9" * 400 + "'",
+    "nan": "limit.expansion = nan",
+    "inf": "limit.expansion = inf",
+    "timeout-nan": "limit.timeout = nan",
+    "timeout-inf": "limit.timeout = inf",
+    "number": "limit.timeout = " + "9" * 400,
     "deep": "a = " + "[" * 100_000,
 }
 
@@ -569,9 +569,9 @@ def _strange_settings() -> Iterator[Attack]:
     for name, text in SETTINGS.items():
         command = ("validate", "a.jsonl", "--config", "s.toml")
         yield Attack(f"settings-{name}", _settings(text), command, _says_what_to_do, cwd="data")
-    for option, value in (("--max-expansion", "nan"), ("--timeout", "nan"), ("--max-total-bytes", "9" * 400)):
-        command = ("validate", "a.jsonl", option, value)
-        yield Attack(f"option{option}", _row, command, _says_what_to_do, cwd="data")
+    for name, value in (("expansion", "nan"), ("timeout", "nan"), ("total-bytes", "9" * 400)):
+        command = ("validate", "a.jsonl", "--limit", f"{name}={value}")
+        yield Attack(f"option-{name}", _row, command, _says_what_to_do, cwd="data")
     recipe = ("build", "data", "--output", "{out}", "--recipe", "data/recipe.toml")
     yield Attack("recipe-deep", _settings(SETTINGS["deep"]), recipe, _says_what_to_do)
 

@@ -28,8 +28,8 @@ from security.hostile import (
 )
 
 _INSIDE = "INTERNAL-SECRET"
-_JSONL = ("--format", "jsonl", "--id-field", "id")
-_SOON = ("--timeout", "2")
+_JSONL = ("--format", "jsonl", "--field", "id=id")
+_SOON = ("--limit", "timeout=2")
 #: Commands on a file, and on a folder, of a store.
 _ON_FILE = {
     "validate": ("validate", "{url}/a.jsonl", *_JSONL, *_SOON),

@@ -299,8 +299,8 @@ ATTACKS += [
     Attack(
         "time-of-a-library",
         partial(_described, _contexts_of_types),
-        (*_DATA, "--jobs", "1", "--timeout", "2"),
-        partial(_ends_within, 6, "--timeout of 2 seconds", 3),
+        (*_DATA, "--jobs", "1", "--limit", "timeout=2"),
+        partial(_ends_within, 6, "--limit timeout (2 seconds)", 3),
     ),
     Attack("time-same-file", _large_same_file, _DATA, partial(_ends_within, 6, "CRO603", 1)),
     *(
@@ -313,7 +313,7 @@ ATTACKS += [
             ("longer-by-groups", "x" * 20_000, [{"replace": r"(?=(x*))x/\1"}], _DATA, "CRO610", 1),
             ("of-many-fields", _LARGE, [{"replace": f"x/x{number}"} for number in range(100)], _DATA, "CRO610", 1),
             ("compiled", "a", [{"regex": "(?:(?:(?:a{1,60000}){1,60000}){1,60000}){1,60000}b"}], _DATA, "CRO610", 1),
-            ("slow", "a" * 60 + "!", [_SLOW], (*_DATA, "--timeout", "2"), "--timeout of 2 seconds", 3),
+            ("slow", "a" * 60 + "!", [_SLOW], (*_DATA, "--limit", "timeout=2"), "--limit timeout (2 seconds)", 3),
         )
     ),
 ]

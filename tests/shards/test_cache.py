@@ -157,7 +157,7 @@ def test_entries_that_a_crash_cut_off_do_not_count(corpus: Path, tmp_path: Path,
 
 
 def test_a_run_that_counts_what_it_reads_reads_all_of_it(corpus: Path, tmp_path: Path) -> None:
-    limits = Limits(max_total_bytes=4_900)
+    limits = Limits(total_bytes=4_900)
     expected = seen(validate(corpus, limits=limits))
     for _ in range(2):
         assert seen(validate(corpus, limits=limits, cache=cache_in(tmp_path))) == expected

@@ -186,16 +186,16 @@ def test_parts_that_do_not_make_up_one_run_are_refused(corpora: Path) -> None:
 
 
 def test_the_bytes_of_all_parts_count_as_in_one_run(tmp_path: Path) -> None:
-    limits = Limits(max_total_bytes=1200)
+    limits = Limits(total_bytes=1200)
     found = joined(divided(tmp_path, TWICE, 2, limits=limits), TWICE, limits=limits)
     assert (validate(TWICE, limits=limits).verdict, found.verdict) == ("incomplete", "incomplete")
     assert found.findings[0].message == (
-        "read 1,434 uncompressed bytes, more than --max-total-bytes (1,200); 2 of 2 shards were read"
+        "read 1,434 uncompressed bytes, more than --limit total-bytes (1,200); 2 of 2 shards were read"
     )
 
 
 def test_a_part_that_a_limit_ended_early_makes_the_report_incomplete(corpora: Path) -> None:
-    words = ["dolma", "--max-total-bytes", "1", "--report", "part=1.part", "--shard"]
+    words = ["dolma", "--limit", "total-bytes=1", "--report", "part=1.part", "--shard"]
     assert run_cli("validate", *words, "1/1", cwd=corpora).returncode == 3
     done = run_cli("report", "merge", "1.part", cwd=corpora)
     alone = run_cli("validate", *words[:3], "--jobs", "1", cwd=corpora)
@@ -212,7 +212,7 @@ def test_the_lines_conform_to_the_schema(tmp_path: Path) -> None:
     check = jsonschema.Draft202012Validator(schemas[0], registry=registry).validate
     kinds = set()
     for path, most in ((TWICE, None), (ROWS, None), (ACROSS, 1_000), (RELEASE, None)):
-        limits = Limits(max_total_bytes=most)
+        limits = Limits(total_bytes=most)
         for file in divided(tmp_path, path, 1, limits=limits, ignore=["OSC309"], dedup=True, profile="hub"):
             for line in Path(file).read_bytes().split(b"\n")[:-1]:
                 check(json.loads(line))

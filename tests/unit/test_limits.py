@@ -55,11 +55,11 @@ def reached(report: corpusfmt.Report) -> list[tuple[str, str]]:
 def test_what_expands_too_far_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
     dolma(tmp_path)
     (tmp_path / "documents/1.jsonl.gz").write_bytes(gzip.compress(ROW % 7 + b" " * 100_000))
-    report = corpusfmt.validate(tmp_path, limits=Limits(max_expansion=50))
+    report = corpusfmt.validate(tmp_path, limits=Limits(expansion=50))
     assert [path for path, _ in reached(report)] == ["documents/1.jsonl.gz"]
     size = (tmp_path / "documents/1.jsonl.gz").stat().st_size
     assert reached(report)[0][1] == (
-        f"{size:,} bytes expand to more than {len(ROW % 7) + 100_000:,}, more than --max-expansion (50) allows"
+        f"{size:,} bytes expand to more than {len(ROW % 7) + 100_000:,}, more than --limit expansion (50) allows"
     )
     assert (report.verdict, report.coverage.documents) == ("incomplete", 2000)
 
@@ -67,12 +67,12 @@ def test_what_expands_too_far_is_named_and_the_rest_is_read(tmp_path: Path) -> N
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_total_bytes_end_a_run(jobs: int, tmp_path: Path) -> None:
     dolma(tmp_path, parts=20)
-    report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=200_000))
+    report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(total_bytes=200_000))
     assert report.verdict == "incomplete"
     assert report.coverage.shards_seen < report.coverage.shards_total == 20
-    assert any("more than --max-total-bytes (200,000)" in message for _, message in reached(report))
+    assert any("more than --limit total-bytes (200,000)" in message for _, message in reached(report))
     assert any(path == "." and "shards were read" in message for path, message in reached(report))
-    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=1_500_000)).verdict == "valid"
+    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(total_bytes=1_500_000)).verdict == "valid"
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -80,18 +80,18 @@ def test_total_bytes_end_a_run(jobs: int, tmp_path: Path) -> None:
 def test_a_limit_that_the_last_file_reaches_is_reported(jobs: int, parts: int, tmp_path: Path) -> None:
     dolma(tmp_path, parts)
     size = sum(len(ROW % number) for number in range(parts * 1000))
-    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=2 * size)).verdict == "valid"
+    assert corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(total_bytes=2 * size)).verdict == "valid"
     for less in (1, size // parts // 2):
-        report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(max_total_bytes=size - less))
+        report = corpusfmt.validate(tmp_path, jobs=jobs, limits=Limits(total_bytes=size - less))
         assert report.verdict == "incomplete"
         assert reached(report)
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_the_total_binds_where_each_shard_alone_is_below_it(jobs: int, tmp_path: Path) -> None:
-    report = corpusfmt.validate(dolma(tmp_path, parts=4), jobs=jobs, limits=Limits(max_total_bytes=100_000))
+    report = corpusfmt.validate(dolma(tmp_path, parts=4), jobs=jobs, limits=Limits(total_bytes=100_000))
     assert report.verdict == "incomplete"
-    assert any("more than --max-total-bytes (100,000)" in message for _, message in reached(report))
+    assert any("more than --limit total-bytes (100,000)" in message for _, message in reached(report))
 
 
 def test_the_total_counts_what_planning_reads(tmp_path: Path) -> None:
@@ -99,9 +99,9 @@ def test_the_total_counts_what_planning_reads(tmp_path: Path) -> None:
     text.parent.mkdir()
     text.write_bytes(gzipped(b"All human beings are born free and equal in dignity and rights.\n" * 1000))
     # Whether its lines are shuffled is seen before it is read.
-    report = corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(max_total_bytes=100_000))
+    report = corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(total_bytes=100_000))
     assert reached(report)
-    assert not reached(corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(max_total_bytes=200_000)))
+    assert not reached(corpusfmt.validate(tmp_path, format="oscar-1.0", limits=Limits(total_bytes=200_000)))
 
 
 def test_the_total_counts_what_comparing_reads(tmp_path: Path) -> None:
@@ -110,11 +110,9 @@ def test_the_total_counts_what_comparing_reads(tmp_path: Path) -> None:
     line = b"All human beings are born free and equal in dignity and rights. %d\n"
     text.write_bytes(gzipped(b"".join(line % (number % 900) for number in range(1000))))
     size = 3 * 70_000
-    report = corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(max_total_bytes=140_000))
+    report = corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(total_bytes=140_000))
     assert reached(report)
-    assert not reached(
-        corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(max_total_bytes=size))
-    )
+    assert not reached(corpusfmt.validate(tmp_path, format="oscar-1.0", dedup=True, limits=Limits(total_bytes=size)))
 
 
 def test_tasks_that_wait_are_not_begun_once_the_total_is_reached() -> None:
@@ -141,9 +139,9 @@ def test_tasks_that_wait_are_not_begun_once_the_total_is_reached() -> None:
         lambda: ThreadPoolExecutor(1),
         window=7,
         finished=finished,
-        limits=Limits(max_total_bytes=10),
+        limits=Limits(total_bytes=10),
     )
-    with pytest.raises(LimitReached, match=r"more than `max_total_bytes` \(10\)"):
+    with pytest.raises(LimitReached, match=r"more than `total_bytes` \(10\)"):
         list(results)
     assert begun == [0, 1, 2]
 
@@ -152,7 +150,7 @@ def test_time_ends_a_run(tmp_path: Path) -> None:
     report = corpusfmt.validate(dolma(tmp_path), limits=Limits(timeout=1e-9))
     assert report.verdict == "incomplete"
     assert [(each.code, each.slug, each.hint) for each in report.findings] == [
-        ("GEN003", "limit-reached", "raise --timeout")
+        ("GEN003", "limit-reached", "raise --limit timeout")
     ]
 
 
@@ -169,7 +167,7 @@ def test_a_worker_that_does_not_come_back_is_ended() -> None:
         sleep_on, range(4), executor_factory("processes", 2), window=4, limits=Limits(timeout=2).begun()
     )
     ended: list[object] = []
-    with pytest.raises(LimitReached, match=r"`timeout` of 2 seconds"):
+    with pytest.raises(LimitReached, match=r"`timeout` \(2 seconds\)"):
         ended.extend(results)
     assert ended == [0, Late(), 2, 3]
 
@@ -196,7 +194,7 @@ needs_signals = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="POS
 @needs_signals
 @pytest.mark.parametrize(
     ("bounds", "said"),
-    [(Limits(timeout=0.2), "`timeout` of 0.2 seconds"), (Limits(), "of processor time for 0 bytes")],
+    [(Limits(timeout=0.2), r"`timeout` \(0.2 seconds\)"), (Limits(), "of processor time for 0 bytes")],
     ids=["timeout", "guard"],
 )
 def test_time_ends_what_asks_no_meter(
@@ -309,7 +307,7 @@ def test_how_far_reading_is_is_told_every_few_megabytes() -> None:
 
 
 def test_the_bounds_of_one_run_do_not_hold_for_the_next() -> None:
-    with limited(Limits(max_total_bytes=10)), pytest.raises(LimitReached):
+    with limited(Limits(total_bytes=10)), pytest.raises(LimitReached):
         Account().add(11, 11)
     Account().add(11, 11)
 
@@ -317,9 +315,9 @@ def test_the_bounds_of_one_run_do_not_hold_for_the_next() -> None:
 @pytest.mark.parametrize(
     ("options", "settings"),
     [
-        (("--max-total-bytes", "100kB"), 'max-total-bytes = "100kB"'),
-        (("--timeout", "0.000001"), "timeout = 0.000001"),
-        (("--max-expansion", "2"), "max-expansion = 2"),
+        (("--limit", "total-bytes=100kB"), 'limit.total-bytes = "100kB"'),
+        (("--limit", "timeout=0.000001"), "limit.timeout = 0.000001"),
+        (("--limit", "expansion=2"), "limit.expansion = 2"),
     ],
 )
 def test_options_and_settings(options: tuple[str, str], settings: str, tmp_path: Path) -> None:
@@ -329,7 +327,7 @@ def test_options_and_settings(options: tuple[str, str], settings: str, tmp_path:
     for given in (options, ("--config", tmp_path / "settings.toml")):
         done = run_cli("validate", tmp_path / "corpus", "--output-format", "json", *given)
         assert done.returncode == 3
-        assert options[0] in next(
+        assert f"--limit {options[1].partition('=')[0]}" in next(
             each["message"] for each in json.loads(done.stdout)["findings"] if each["rule"] == "GEN003"
         )
 
@@ -337,9 +335,12 @@ def test_options_and_settings(options: tuple[str, str], settings: str, tmp_path:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--max-expansion", "0.5"), b"--max-expansion is 0.5, expected a finite ratio of at least 1"),
-        (("--timeout", "0"), b"--timeout is 0, expected a finite number of seconds above 0"),
-        (("--max-total-bytes", "many"), b"size is 'many', expected a size like 500MB"),
+        (("--limit", "expansion=0.5"), b"--limit expansion is 0.5, expected a finite ratio of at least 1"),
+        (("--limit", "timeout=0"), b"--limit timeout is 0, expected a finite number of seconds above 0"),
+        (("--limit", "timeout=soon"), b"--limit timeout is soon, expected a finite number of seconds above 0"),
+        (("--limit", "timeout="), b"--limit timeout has no value, expected timeout=VALUE"),
+        (("--limit", "max-expansion=2"), b"unknown --limit 'max-expansion' (did you mean `expansion`?)"),
+        (("--limit", "total-bytes=many"), b"size is 'many', expected a size like 500MB"),
     ],
 )
 def test_wrong_bounds(options: tuple[str, str], said: bytes, tmp_path: Path) -> None:
@@ -348,14 +349,14 @@ def test_wrong_bounds(options: tuple[str, str], said: bytes, tmp_path: Path) -> 
 
 
 def test_bounds_cannot_be_ignored(tmp_path: Path) -> None:
-    report = corpusfmt.validate(dolma(tmp_path), ignore=["GEN"], limits=Limits(max_total_bytes=1000))
+    report = corpusfmt.validate(dolma(tmp_path), ignore=["GEN"], limits=Limits(total_bytes=1000))
     assert report.by_rule["GEN003"]
 
 
 def test_a_conversion_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
     source, out = dolma(tmp_path / "source"), tmp_path / "out"
-    with pytest.raises(LimitReached, match=r"`max_total_bytes` \(100,000\)"):
-        corpusfmt.convert(source, out, to="parquet", limits=Limits(max_total_bytes=100_000))
+    with pytest.raises(LimitReached, match=r"`total_bytes` \(100,000\)"):
+        corpusfmt.convert(source, out, to="parquet", limits=Limits(total_bytes=100_000))
     markers = list((out / ".corpusfmt").rglob("000000.json"))
     before = [(path.stat().st_ino, path.stat().st_mtime_ns) for path in markers]
     assert markers
@@ -370,8 +371,8 @@ def test_a_conversion_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
 
 def test_a_build_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
     command = ("build", SAMPLE, "-o", tmp_path / "bounded/corpus", "--jobs", "1")
-    done = run_cli(*command, "--max-total-bytes", "100kB")
-    assert (done.returncode, b"GEN003" in done.stderr, b"help: raise --max-total-bytes" in done.stderr) == (
+    done = run_cli(*command, "--limit", "total-bytes=100kB")
+    assert (done.returncode, b"GEN003" in done.stderr, b"help: raise --limit total-bytes" in done.stderr) == (
         3,
         True,
         True,
@@ -384,17 +385,17 @@ def test_a_build_goes_on_with_a_higher_bound(tmp_path: Path) -> None:
 
 def test_describe_and_records_end_with_the_bound(tmp_path: Path) -> None:
     source = dolma(tmp_path / "source")
-    done = run_cli("describe", source, "--max-total-bytes", "10kB")
+    done = run_cli("describe", source, "--limit", "total-bytes=10kB")
     assert (done.returncode, done.stdout, b"GEN003" in done.stderr) == (3, b"", True)
     (tmp_path / "source" / "croissant.json").write_bytes(run_cli("describe", source).stdout)
-    done = run_cli("records", source / "croissant.json", "--max-total-bytes", "10kB")
-    assert (done.returncode, b"more than --max-total-bytes (10,000)" in done.stderr) == (3, True)
+    done = run_cli("records", source / "croissant.json", "--limit", "total-bytes=10kB")
+    assert (done.returncode, b"more than --limit total-bytes (10,000)" in done.stderr) == (3, True)
 
 
 def test_records_leave_no_bounds_behind(tmp_path: Path) -> None:
     source = dolma(tmp_path / "source")
     (source / "croissant.json").write_bytes(run_cli("describe", source).stdout)
-    found = corpusfmt.records(source / "croissant.json", limits=Limits(max_total_bytes=1_000_000))
+    found = corpusfmt.records(source / "croissant.json", limits=Limits(total_bytes=1_000_000))
     for _ in found:
         Account().add(10**9, 10**9)
         break

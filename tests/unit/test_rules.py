@@ -114,7 +114,7 @@ def test_the_time_is_asked_for_every_so_many_findings(count: int, ends: bool) ->
         for _ in range(count - 1):
             judge.check(Number(Location("shard"), 11))
         if ends:
-            with pytest.raises(LimitReached, match="`timeout` of 60 seconds"):
+            with pytest.raises(LimitReached, match=r"`timeout` \(60 seconds\)"):
                 judge.check(Number(Location("shard"), 11))
         else:
             judge.check(Number(Location("shard"), 11))

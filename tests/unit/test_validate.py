@@ -109,7 +109,7 @@ def test_a_shard_whose_worker_was_ended_at_the_end_of_time_is_named(tmp_path: Pa
     (shard,) = dolma.plan(entry_of(str(documents(tmp_path, "a"))), options).shards
     (finding,) = _ended(dolma, options, shard, Late()).tally.findings
     assert (finding.code, finding.location.path) == ("GEN003", "documents/a.jsonl")
-    assert finding.message == "not finished within the --timeout of 5 seconds"
+    assert finding.message == "not finished within --limit timeout (5 seconds)"
 
 
 def test_a_folder_that_may_be_of_no_format_for_its_links_says_so(tmp_path: Path) -> None:

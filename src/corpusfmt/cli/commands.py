@@ -18,7 +18,7 @@ from typer.core import TyperCommand, TyperGroup, TyperOption
 
 from corpusfmt.cli.console import Colour, Loudness, detail, set_colour, set_loudness
 from corpusfmt.model import UsageError
-from corpusfmt.options import BOUNDS, FIELDS
+from corpusfmt.options import BOUNDS
 
 #: The commands by what they are for.
 GROUPS = {
@@ -50,7 +50,7 @@ EXAMPLES = {
 }
 _SITE = "https://corpusfmt.github.io/latest"
 # Sections of the help that few need.
-_RARE = (FIELDS, BOUNDS, "Shards")
+_RARE = (BOUNDS, "Shards")
 
 # What stands for the value of an option without a name for it, by the first letter of its type.
 _METAVARS = {"i": "N", "f": "N", "s": "TEXT"}

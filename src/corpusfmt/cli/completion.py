@@ -40,3 +40,17 @@ def rules(incomplete: str) -> Iterator[tuple[str, str]]:
         (code, owners[0][1].slug) for code, owners in sorted(known_rules().items()) if code.startswith(last.upper())
     ]
     return ((f"{before}{comma}{code}", slug) for code, slug in found)
+
+
+def fields(incomplete: str) -> Iterator[str]:
+    """Yield the beginnings of values of `--field`."""
+    from corpusfmt.options import FIELDS
+
+    return (f"{each}=" for each in FIELDS if each.startswith(incomplete))
+
+
+def limits(incomplete: str) -> Iterator[str]:
+    """Yield the beginnings of values of `--limit`."""
+    from corpusfmt.io.limits import NAMES
+
+    return (f"{each}=" for each in NAMES if each.startswith(incomplete))

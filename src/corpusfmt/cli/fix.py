@@ -31,12 +31,12 @@ def command(
     config: ConfigFile = None,
 ) -> None:
     """Repair findings that need no decision by the author; the rest of each file stays as it is."""
-    from corpusfmt.cli.inputs import expanded, one_report, settings_of, with_settings
+    from corpusfmt.cli.inputs import expanded, limits_of, one_report, settings_of, with_settings
     from corpusfmt.engine.validate import validated
     from corpusfmt.report.saved import Baseline
 
     settings = settings_of(config, paths)
-    asked = made(Fixing, with_settings(settings, given), write=not diff)
+    asked = made(Fixing, with_settings(settings, given), limits=limits_of(given, settings), write=not diff)
     changed, reports = False, []
     for shown, entry in list(expanded([(path, path) for path in paths], follow_links=asked.follow_links)):
         fixed = fixed_at(entry, asked)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec.structs import replace
 
 from corpusfmt.cli.console import detail, mention, warn
@@ -19,6 +20,7 @@ from corpusfmt.io.paths import Entry, is_pattern, matching, printable, without_q
 from corpusfmt.io.streams import codec_of_content
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import Checked, Coverage, Finding, Report, Tally, UsageError
+from corpusfmt.options import fields_of, pairs
 
 if TYPE_CHECKING:
     from corpusfmt.engine.config import Config
@@ -28,11 +30,11 @@ if TYPE_CHECKING:
 
 def limits_of(given: Mapping[str, Any], settings: Config | None = None) -> Limits:
     """Return the limits from the options, else the settings, else the defaults. Raises `UsageError`."""
-    from corpusfmt.io.limits import AWAITING, Limits
-    from corpusfmt.options import made
+    from corpusfmt.io import limits as known
 
-    limits = made(Limits, {**({} if settings is None else settings.options()), **given})
-    AWAITING.set(limits.begun())
+    named = pairs("--limit", given.get("limits", ()), known.NAMES)
+    limits = known.limits_of({**({} if settings is None else msgspec.to_builtins(settings.limit)), **named})
+    known.AWAITING.set(limits.begun())
     return limits
 
 
@@ -205,5 +207,7 @@ def paths_of(config: str | None, paths: Sequence[str]) -> list[str]:
 
 
 def with_settings(settings: Config, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a command where they are given, else those of the settings; both name rules to ignore."""
-    return {**settings.options(), **given, "ignore": [*given.get("ignore", ()), *settings.ignore]}
+    """Return the options of a command where they are given, else those of the settings; both name rules to ignore, and fields."""
+    ignored = [*given.get("ignore", ()), *settings.ignore]
+    fields = {**msgspec.to_builtins(settings.field), **fields_of(given.get("field", ()))}
+    return {**settings.options(), **given, "ignore": ignored, "field": fields}

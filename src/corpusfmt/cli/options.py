@@ -14,15 +14,15 @@ import typer
 from msgspec import Struct
 
 from corpusfmt.cli import completion
-from corpusfmt.io.limits import Limits
+from corpusfmt.io.limits import Bounded
 from corpusfmt.io.paths import FOLLOWS_NAMED
-from corpusfmt.options import BOUNDS, Named, Rows, options_of
+from corpusfmt.options import Named, Rows, options_of
 
 #: Options that are given, by name: those of a class in `corpusfmt.options.options_of`.
 Given = Mapping[str, Any]
 UNSET: Given = {}
 Profiled = Annotated[Given, Rows]
-Bounds = Annotated[Given, Limits]
+Bounds = Annotated[Given, Bounded]
 
 ConfigFile = Annotated[
     str | None,
@@ -63,18 +63,6 @@ Maps = Annotated[
         "--map",
         metavar="ID=PATH",
         help="Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
-    ),
-]
-MaxTotalBytes = Annotated[
-    str | None,
-    typer.Option(metavar="SIZE", help="Most uncompressed bytes to read in the run, like 20GB.", rich_help_panel=BOUNDS),
-]
-Timeout = Annotated[
-    float | None,
-    typer.Option(
-        metavar="SECONDS",
-        help="Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
-        rich_help_panel=BOUNDS,
     ),
 ]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU, one for small input).")]

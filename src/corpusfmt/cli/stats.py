@@ -74,7 +74,7 @@ def command(
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
     from corpusfmt.cli.outcome import check_outputs, write_outputs
-    from corpusfmt.options import names
+    from corpusfmt.options import Rows, made, names
     from corpusfmt.statistics.render import renderer
     from corpusfmt.statistics.run import OPTIONAL, Asked, statistics_of
 
@@ -91,9 +91,10 @@ def command(
         found = joined(parts_at(corpus, kind_of_parts()), domains)
     else:
         counted = {"all": list(OPTIONAL), "none": list[str]()}.get(count, list(names([count])))
+        rows = made(Rows, fields)
         with shown_progress("counting") as show, _part(share, report, domains) as part:
             found = statistics_of(
-                Asked(_only(corpus), format_name, counted, record_set, follow_links, fields),
+                Asked(_only(corpus), format_name, counted, record_set, follow_links, rows.columns, rows.field),
                 domains,
                 tokenizer,
                 jobs=jobs,

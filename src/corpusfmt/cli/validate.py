@@ -73,10 +73,10 @@ def command(
         paths=paths,
         settings=settings_name(config, [*paths, *maps.values()]),
         jobs=given.get("jobs"),
+        limits=limits_of(given, settings),
         baseline=known.name,
         known=[(*key, count) for key, count in known.occurrences.items()],
     )
-    limits_of(given, settings)
     keeps = _keeps(cache, settings)
     if share is not None:
         raise SystemExit(_write_part(asked, share, report, keeps))

@@ -8,7 +8,7 @@ import typer
 
 from corpusfmt.cli.console import mention, say
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import FollowRedirects, MaxTotalBytes, OutputFormat, Reports, Timeout
+from corpusfmt.cli.options import UNSET, Bounds, FollowRedirects, OutputFormat, Reports
 from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Report
@@ -37,8 +37,7 @@ def command(
     manifest: ManifestFile = None,
     key: Key = None,
     quick: Quick = False,
-    max_total_bytes: MaxTotalBytes = None,
-    timeout: Timeout = None,
+    bounds: Bounds = UNSET,
     follow_redirects: FollowRedirects = False,
     jobs: Jobs = None,
     output_format: OutputFormat = "full",
@@ -50,7 +49,6 @@ def command(
     from corpusfmt.report import FOR_TERMINALS
 
     check_outputs(output_format, report)
-    limits = limits_of({"max_total_bytes": max_total_bytes, "timeout": timeout})
     with shown_progress("verifying") as show:
         found = verify(
             release,
@@ -58,7 +56,7 @@ def command(
             key=key,
             quick=quick,
             jobs=jobs,
-            limits=limits,
+            limits=limits_of(bounds),
             follow_redirects=follow_redirects,
             progress=show,
         )

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, Unpack
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, field
 
@@ -43,7 +43,7 @@ from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import results_of
-from corpusfmt.formats import FieldNames, ReadOptions, Shard
+from corpusfmt.formats import ReadOptions, Shard
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
 from corpusfmt.io.runs import END, Runs
 from corpusfmt.io.temporary import temporary_folder
@@ -96,6 +96,8 @@ def compare(
     old_format: str = "auto",
     new_format: str = "auto",
     record_set: str | None = None,
+    columns: str | Path | None = None,
+    field: Mapping[str, str] | None = None,
     on_bad_record: OnBadRecord = "stop",
     examples: int = EXAMPLES,
     jobs: int | None = 1,
@@ -103,12 +105,11 @@ def compare(
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[str, Progress], None] | None = None,
-    **fields: Unpack[FieldNames],
 ) -> Comparison:
     """Compare two releases of a corpus, document by document; their formats may differ.
 
     A document is identified by its source and id, or by its text if the id is only a place. Format, shard and compressor
-    are not compared. `record_set` and `fields`, such as `text_field`, are for formats without fixed names. `on_bad_record` either
+    are not compared. `record_set`, `columns` and `field` are for formats without fixed names. `on_bad_record` either
     stops at the first bad record, or skips and counts bad records; `examples` is the maximum number of named documents for
     each kind of difference. The result does not depend on `jobs` or `engine`.
 
@@ -120,13 +121,11 @@ def compare(
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.comparison.reading")
     with limited(limits) as planned:
-        reading = ReadOptions(record_set=record_set, **fields)
+        reading = ReadOptions(record_set=record_set, columns=columns, field=field or {})
         before = _side_at(placed(engine, old), old_format, reading, on_bad_record, follow_links=follow_links)
         after = _side_at(placed(engine, new), new_format, reading, on_bad_record, follow_links=follow_links)
     if reading != ReadOptions() and before.corpus.reading == after.corpus.reading == ReadOptions():
-        raise UsageError(
-            "the fields of both releases have fixed names: leave out --record-set, --text-field and the like"
-        )
+        raise UsageError("the fields of both releases have fixed names: leave out --record-set, --columns and --field")
     shards = [*before.corpus.shards, *after.corpus.shards]
     jobs = jobs or default_jobs(sum(shard.size for shard in shards), len(shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
@@ -148,9 +147,9 @@ def compare(
         places = _places(before, numbers), _places(after, numbers)
         joined = Joined()
         runs = scratch / "old", scratch / "new"
-        for stage, function, columns in (("ids", join_names, COLUMNS), ("texts", join_texts, TEXT_COLUMNS)):
+        for stage, function, width in (("ids", join_names, COLUMNS), ("texts", join_texts, TEXT_COLUMNS)):
             left = scratch / f"{stage}-old", scratch / f"{stage}-new"
-            count = min(max(-(-len(Runs(runs, columns)) // RANGE_ROWS), 1), _TASKS_OF_RANGES)
+            count = min(max(-(-len(Runs(runs, width)) // RANGE_ROWS), 1), _TASKS_OF_RANGES)
             bounds = [END * number // count for number in range(count + 1)]
             joins = [
                 Join(number, low, high, *runs, left, places, same_shards, examples)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, FormatOption, Jobs, ShardOf, State
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limited
 from corpusfmt.model import BadInput, Location, Problem, UsageError
 from corpusfmt.options import File, Option, Rows, like
 from corpusfmt.wording import clipped
@@ -146,7 +146,7 @@ class Conversion(_Destination, frozen=True, kw_only=True):
         str | None,
         Option("OSCAR, Dolma: isal-0 to isal-3 (default: isal-3) or zlib-1 to zlib-9.", metavar="NAME"),
     ] = None
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limited = DEFAULT_LIMITS
     jobs: Jobs = 1
     engine: Engine = None
     state: State = None

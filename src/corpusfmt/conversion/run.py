@@ -32,7 +32,7 @@ from corpusfmt.model import BadInput, Coverage, Json, Report, Tally, UsageError
 from corpusfmt.options import like, takes_options
 
 #: Increase with every change of what a conversion writes: unfinished runs of another version are refused.
-CODE_FORMAT = 18
+CODE_FORMAT = 19
 
 
 @takes_options(Conversion)
@@ -53,10 +53,9 @@ def convert(source: str | Path, asked: Conversion) -> Report:
 
     Attribute sets stay separate, or are embedded (`merge_attributes`; if a name occurs twice, the first of
     `prefer_attributes` wins); `split_attributes` moves embedded attributes to sets, each `SET` or `SET=PREFIX`;
-    `language_attributes` adds a set with the language. `text_field` and `id_field` name columns of Parquet or fields of
-    Croissant records or JSON Lines; `record_set` chooses the record set. For JSON Lines, `url_field`, `date_field` (of the
-    creation), `language_field` and `source_field` name further fields; `columns` is a column profile for JSON Lines or text,
-    by its name or file. With `no_origin`, documents do not keep what only restores their rows. `follow_links` allows links that lead out of the source.
+    `language_attributes` adds a set with the language. `record_set` chooses the record set of Croissant. `columns` is a column profile
+    for JSON Lines, Parquet or text, by its name or file; `field`, like `{"text": "body"}`, names the `text`, `id`, `url`,
+    `created`, `language` or `source` of rows, and of records of Croissant the `text` and `id`. With `no_origin`, documents do not keep what only restores their rows. `follow_links` allows links that lead out of the source.
 
     If the destination contains the finished result of this call, nothing is done, and `results` of the report says `finished`.
     With `dry_run` nothing is written, and `results` has the sources and languages of the first 1,000 documents of each shard.

@@ -7,13 +7,12 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Unpack
+from typing import Any
 
 from msgspec import Struct
 
 from corpusfmt._resources import resource
 from corpusfmt.engine.progress import Progress
-from corpusfmt.formats import FieldNames
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of, read_named
 from corpusfmt.io.text import json_object
@@ -95,12 +94,13 @@ def datasheet(
     tokenizer: str | Path | None = None,
     domains: str | Path | None = None,
     record_set: str | None = None,
+    columns: str | Path | None = None,
+    field: Mapping[str, str] | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
-    **fields: Unpack[FieldNames],
 ) -> Datasheet:
     """Return the datasheet of a corpus, whose `to_html` is a page for a browser.
 
@@ -111,9 +111,10 @@ def datasheet(
     options: dict[str, Any] = {
         "format": format,
         "record_set": record_set,
+        "columns": columns,
+        "field": field,
         "follow_links": follow_links,
         "limits": limits,
-        **fields,
     }
     outcome = None
     if isinstance(verdict, Report):

@@ -132,8 +132,7 @@ def describe(path: str | Path, asked: Describing) -> Json:
     file with more of them. Languages that are not given are those of the corpus. `croissant` is the version to write, 1.1 or
     1.0. Paths are relative to `base`, the folder that the description will be in, if the data is in it or below; otherwise
     to the data. `evidence` is called once with the reasons for each type, key and split, and with notes on everything that
-    is not described. `fields` are `columns`, a column profile, and names of fields of rows, such as
-    `text_field`, as for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
+    is not described. `columns` is a column profile, and `field` names fields of rows, as for `convert`. Every data file is read; `follow_links` lets links lead out of the folder.
     Raises `UsageError` where there is nothing to describe or a value is not possible, `BadInput` where the records of a
     corpus are wrong, a part of it cannot be read or a file is a pointer of Git LFS, `OSError` where a file vanishes, `LimitReached` where `limits` end it.
     """
@@ -287,7 +286,7 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
         except UsageError:
             fmt = named_format("jsonl")[0]
         if not (fmt.reader and fmt.reader.has_columns):
-            hint = "remove --columns and --text-field"
+            hint = "remove --columns and --field"
             raise UsageError(f"{entry.path} is {fmt.name}, which has no column profiles: {hint}")
         version = fmt.versions[-1]
     else:
@@ -303,7 +302,7 @@ def _corpus_at(entry: Entry, name: str, reading: ReadOptions) -> tuple[Format | 
     if version not in fmt.describers:
         return None, ""
     if names_columns(reading) and not (fmt.reader and fmt.reader.has_columns):
-        raise UsageError(f"{fmt.name} has no column profiles: remove --columns and --text-field")
+        raise UsageError(f"{fmt.name} has no column profiles: remove --columns and --field")
     return fmt, version
 
 

@@ -70,7 +70,7 @@ class Cache(Struct, frozen=True):
         """
         is_here = engine in {None, "serial", "processes"}
         # With a cache, a run would read less, and come to another end.
-        is_counted = options.limits.max_total_bytes is not None
+        is_counted = options.limits.total_bytes is not None
         if not is_here or is_counted or not fmt.reads_only_its_files:
             return None
         sizes = [shard.size for shard in shards if _can_be_kept(shard)]

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from corpusfmt.io.paths import is_ours, is_pattern, is_remote, local_path
 from corpusfmt.io.toml import converted, decoded_toml, toml_at
 from corpusfmt.model import Json, Severity, UsageError
-from corpusfmt.options import FailOn, RowFields
+from corpusfmt.options import FailOn
 from corpusfmt.profiles import names_a_file
 from corpusfmt.rules import Override
 from corpusfmt.wording import clipped
@@ -126,6 +126,32 @@ def _iso(date: dt.date | None) -> str | None:
     return date.isoformat() if date else None
 
 
+class FieldTable(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=True):
+    """The fields of rows, by their names or as JSON pointers like `/doc/text`."""
+
+    text: Annotated[str | None, Meta(description="The field with the text, or a JSON pointer like /doc/text.")] = None
+    id: Annotated[str | None, Meta(description="The field with the id.")] = None
+    url: Annotated[str | None, Meta(description="The field with the address, for `metadata.url`.")] = None
+    created: Annotated[str | None, Meta(description="The field with the date of creation, for `created`.")] = None
+    language: Annotated[str | None, Meta(description="The field with the language, for `metadata.language`.")] = None
+    source: Annotated[str | None, Meta(description="The field with the source, for `source`.")] = None
+
+
+class LimitTable(Struct, forbid_unknown_fields=True, rename="kebab", omit_defaults=True, frozen=True):
+    """The limits of a run."""
+
+    expansion: Annotated[
+        float | None,
+        Meta(
+            description="Largest ratio of uncompressed to compressed bytes of a file.", extra_json_schema={"minimum": 1}
+        ),
+    ] = None
+    total_bytes: Annotated[str | None, Meta(description="Most uncompressed bytes to read, like 20GB.")] = None
+    timeout: Annotated[
+        float | None, Meta(description="Longest run time in seconds.", extra_json_schema={"exclusiveMinimum": 0})
+    ] = None
+
+
 class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     """The settings of one file. Options on the command line override them."""
 
@@ -135,12 +161,7 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
     ] = ()
     format: str | None = None
     columns: str | None = None
-    text_field: str | None = None
-    id_field: str | None = None
-    url_field: str | None = None
-    date_field: str | None = None
-    language_field: str | None = None
-    source_field: str | None = None
+    field: Annotated[FieldTable, Meta(description="The table `[field]`.")] = FieldTable()
     data: bool | None = None
     baseline: str | None = None
     output_format: str | None = None
@@ -155,9 +176,7 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
         dict[str, str],
         Meta(description="Local copies by the `@id` in the description; relative to the folder of the settings."),
     ] = {}
-    max_expansion: Annotated[float | None, Meta(extra_json_schema={"minimum": 1})] = None
-    max_total_bytes: str | None = None
-    timeout: Annotated[float | None, Meta(extra_json_schema={"exclusiveMinimum": 0})] = None
+    limit: Annotated[LimitTable, Meta(description="The table `[limit]`.")] = LimitTable()
     cache: Annotated[bool | None, Meta(description="Whether results of checks are kept in the user's cache.")] = None
 
     @property
@@ -167,8 +186,7 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
 
     def options(self) -> dict[str, Any]:
         """Return what the settings say, as options of commands."""
-        names = ["select", "ignore", "follow_links", "max_expansion", "max_total_bytes", "timeout"]
-        names += ["format", "columns", "data", "baseline", "output_format", *RowFields.__struct_fields__]
+        names = ("select", "ignore", "follow_links", "format", "columns", "data", "baseline", "output_format")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.fail_on is not None:
             if self.fail_on not in set(FailOn):

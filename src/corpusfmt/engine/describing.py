@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.sharing import FollowLinks, FormatOption
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limited
 from corpusfmt.io.outputs import Place
 from corpusfmt.model import Json
 from corpusfmt.options import File, Option, Rows
@@ -53,5 +53,5 @@ class Describing(Rows, frozen=True, kw_only=True):
     format: FormatOption = "auto"
     follow_links: FollowLinks = False
     jobs: Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)] = 1
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limited = DEFAULT_LIMITS
     progress: Callable[[Progress], None] | None = None

@@ -14,7 +14,7 @@ from msgspec.structs import asdict, replace
 from corpusfmt.engine.sharing import Data, FollowLinks, FormatOption, Judging
 from corpusfmt.engine.validate import check_shard, grading
 from corpusfmt.formats import CheckOptions, Format, Mend, Shard, detect, named_format, refuse_barred
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, within
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limited, Meter, within
 from corpusfmt.io.paths import Changed, Entry, entry_of
 from corpusfmt.io.publish import publish
 from corpusfmt.io.temporary import temporary_folder
@@ -71,7 +71,7 @@ class Fixing(Judging, frozen=True, kw_only=True):
     unsafe: Annotated[bool, Option("Also make repairs that may change what is said: review them.")] = False
     write: bool = True
     follow_links: FollowLinks = False
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limited = DEFAULT_LIMITS
 
 
 @takes_options(Fixing)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from corpusfmt.engine.progress import Progress
 from corpusfmt.formats import Shard
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limited, Meter
 from corpusfmt.io.lines import MAX_LINE_BYTES
 from corpusfmt.io.paths import Entry
 from corpusfmt.model import Json
@@ -134,7 +134,7 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
     max_line_bytes: Annotated[
         int, Option("Longest line; longer lines are reported and skipped.", least=1, panel=BOUNDS)
     ] = MAX_LINE_BYTES
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limited = DEFAULT_LIMITS
     blocklist: Annotated[
         File | None,
         Option("Dolma: ids, or source<TAB>id, that a release must not contain.", metavar="FILE"),

@@ -114,8 +114,8 @@ def validate(path: str | Path, asked: Validation) -> Report:
     """Check a corpus or a description against its format and report every deviation.
 
     `path` is a file or folder, local or in any store that fsspec serves. `profile` is the name of a profile, a TOML file,
-    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `text_field` and the
-    like name fields of rows, as for `convert`. With `jobs` None the input decides the number of workers. `sample` is the
+    or a list of them; `columns` is a column profile for JSON Lines or text, by its name or file, and `field`
+    names fields of rows, as for `convert`. With `jobs` None the input decides the number of workers. `sample` is the
     share of shards to check, up to 1.0, chosen by `seed`; the report says so, and in `results["sample"]` which. `baseline` is a saved report, whose occurrences are not reported again. `maps`
     names local copies of files in a Croissant description, by `@id`. Links that lead out of `path` are followed only with
     `follow_links`. A run that reaches one of `limits` is incomplete.
@@ -336,7 +336,7 @@ def _format_and_options(
         raise UsageError(f"{shown} is {fmt.name}, and --map applies only to Croissant: remove --map")
     if options.reading.columns is not None and not (fmt.reader and fmt.reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
-    if options.reading.names_fields and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
+    if options.reading.field and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
         raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
     return fmt, replace(options, version=version)
 

@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from importlib.machinery import BYTECODE_SUFFIXES, SOURCE_SUFFIXES
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import force_setattr
@@ -38,42 +38,28 @@ from corpusfmt.model import (
     Tally,
     UsageError,
 )
-from corpusfmt.options import RowFields
+from corpusfmt.options import fields_of
 from corpusfmt.rules import Grading, Judge, RuleSet
 from corpusfmt.wording import unknown
 
 
-class ReadOptions(RowFields, frozen=True, kw_only=True):
+class ReadOptions(Struct, frozen=True, kw_only=True):
     """Which records are meant, and which fields make a document.
 
-    None is the format's default. `columns` names a column profile; `source` is that of documents without one. With
+    What is not named is the format's default. `columns` names a column profile; `source` is that of documents without one. With
     `no_origin` documents do not keep what only restores the row that they were.
     """
 
     record_set: str | None = None
     columns: str | Path | None = None
+    field: Mapping[str, str] = {}
     source: str | None = None
     no_origin: bool = False
 
     def __post_init__(self) -> None:
+        force_setattr(self, "field", fields_of(self.field))
         if isinstance(self.columns, Path):
             force_setattr(self, "columns", str(self.columns))
-
-    @property
-    def names_fields(self) -> bool:
-        return any(getattr(self, name) is not None for name in RowFields.__struct_fields__)
-
-
-class FieldNames(TypedDict, total=False):
-    """The fields of `ReadOptions` that name fields of rows, as arguments."""
-
-    columns: str | Path | None
-    text_field: str | None
-    id_field: str | None
-    url_field: str | None
-    date_field: str | None
-    language_field: str | None
-    source_field: str | None
 
 
 class CheckOptions(Struct, frozen=True):

@@ -24,7 +24,6 @@ from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.text import has_at, json_type, path_to, value_at
 from corpusfmt.io.toml import converted_toml, toml_at
 from corpusfmt.model import Json, UsageError
-from corpusfmt.options import RowFields
 from corpusfmt.wording import clipped
 
 Type = Literal["string", "integer", "number", "boolean", "object", "array", "null"]
@@ -294,7 +293,7 @@ def format_of_reading(entry: Entry, named: str, reading: ReadOptions) -> str:
 
     Raises `UsageError`.
     """
-    if named != "auto" or not (reading.columns is not None or reading.names_fields):
+    if named != "auto" or not (reading.columns is not None or reading.field):
         return named
     if reading.columns is None:
         return _format_with_fields(entry, reading)
@@ -305,7 +304,7 @@ def format_of_reading(entry: Entry, named: str, reading: ReadOptions) -> str:
 
 def _format_with_fields(entry: Entry, reading: ReadOptions) -> str:
     """Return JSON Lines for rows with the text that options name, unless a format that they apply to, too, claims them."""
-    text = reading.text_field or "text"
+    text = reading.field.get("text", "text")
     files = walk(entry) if entry.kind == "directory" else [entry]
     rows = [each for each in files if each.kind == "file" and has_name_of_rows(each) and not is_hidden(each.path)]
     try:
@@ -345,12 +344,9 @@ def refuse_fields(fmt: Format, reading: ReadOptions) -> None:
     reader = fmt.reader
     if reading.columns is not None and not (reader and reader.has_columns):
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
-    free: Sequence[str] = ()
-    if reader and reader.names_fields:
-        free = RowFields.__struct_fields__ if reader.has_columns else ("text_field", "id_field")
-    named = [name for name in RowFields.__struct_fields__ if getattr(reading, name) is not None and name not in free]
-    if named:
-        options = " and ".join(f"--{name.replace('_', '-')}" for name in named)
+    free = (reading.field if reader.has_columns else ("text", "id")) if reader and reader.names_fields else ()
+    if named := [name for name in reading.field if name not in free]:
+        options = " and ".join(f"--field {name}" for name in named)
         raise UsageError(f"{fmt.name} has fixed field names: remove {options}, or add --format jsonl or parquet")
 
 

@@ -52,8 +52,8 @@ LIMIT_REACHED = GENERAL.finding(
     """A limit of the run was reached, and the rest of the data was not read.
 
     Why: a file of a kilobyte may expand to terabytes. Unread data cannot be called valid; the verdict is `incomplete`.
-    Example: `10485760 bytes expand to more than 2097152001; the limit of --max-expansion is 200`.
-    Fix: if the data is right, raise the limit in the message: `--max-expansion`, `--max-total-bytes` or `--timeout`.
+    Example: `10485760 bytes expand to more than 2097152001; --limit expansion is 200`.
+    Fix: if the data is right, raise the limit in the message: `--limit expansion`, `--limit total-bytes` or `--limit timeout`.
     """,
 )
 

@@ -150,8 +150,8 @@ def hint_of_text(rows: list[Json]) -> str:
     for row in rows:
         for names, text in _strings(row):
             sizes[names[0] if len(names) == 1 else pointer(*names)] += len(text)
-    field = quote(clipped(max(sizes, key=lambda name: sizes[name]))) if sizes else ""
-    return f"name its field with --text-field {field}".rstrip()
+    field = quote(clipped(max(sizes, key=lambda name: sizes[name]))) if sizes else "FIELD"
+    return f"name its field with --field text={field}"
 
 
 def _strings(row: Json) -> Iterator[tuple[Sequence[str], str]]:

@@ -12,7 +12,7 @@ import stat
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar, copy_context
 from typing import Annotated, Any, Self, TypeVar
@@ -21,7 +21,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from corpusfmt.model import Finding, Incomplete, Location, Problem, Severity, worded
-from corpusfmt.options import BOUNDS, Option, ratio, seconds, size
+from corpusfmt.options import Option, pairs, ratio, seconds, size
 from corpusfmt.rules import between_findings
 
 T = TypeVar("T")
@@ -47,33 +47,14 @@ _MOST_DECODER_MEMORY = 128 * 1024 * 1024
 class Limits(Struct, frozen=True, repr_omit_defaults=True):
     """The limits of a run; None means no limit.
 
-    `max_expansion` is the ratio of uncompressed to compressed bytes of a file (of an archive as a whole),
-    `max_total_bytes` the uncompressed bytes of the run, `timeout` seconds of wall-clock time. Without a timeout, a task
+    `expansion` is the ratio of uncompressed to compressed bytes of a file (of an archive as a whole),
+    `total_bytes` the uncompressed bytes of the run, `timeout` seconds of wall-clock time. Without a timeout, a task
     that takes far more processor time than its input explains is stopped (`guards_processor`).
     """
 
-    max_expansion: Annotated[
-        float | None,
-        Option(
-            "Largest ratio of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed).",
-            metavar="RATIO",
-            parse=ratio,
-            panel=BOUNDS,
-        ),
-    ] = MAX_EXPANSION
-    max_total_bytes: Annotated[
-        int | None,
-        Option("Most uncompressed bytes to read in the run, like 20GB.", metavar="SIZE", parse=size, panel=BOUNDS),
-    ] = None
-    timeout: Annotated[
-        Annotated[float, Meta(gt=0)] | None,
-        Option(
-            "Longest run time (default: none, but each task has 20 CPU seconds and 5 more per MB read).",
-            metavar="SECONDS",
-            parse=seconds,
-            panel=BOUNDS,
-        ),
-    ] = None
+    expansion: float | None = MAX_EXPANSION
+    total_bytes: int | None = None
+    timeout: Annotated[float, Meta(gt=0)] | None = None
     guards_processor: bool = True
     #: The end of the run, by the system's clock, which processes share.
     ends: float | None = None
@@ -85,30 +66,61 @@ class Limits(Struct, frozen=True, repr_omit_defaults=True):
     @property
     def of_own_files(self) -> Self:
         """The limits of stages that read only files of earlier stages: time."""
-        return replace(self, max_expansion=None, max_total_bytes=None, guards_processor=False)
+        return replace(self, expansion=None, total_bytes=None, guards_processor=False)
 
     @property
     def of_read_files(self) -> Self:
         """The limits for reading files again, whose expansion is known."""
-        return replace(self, max_expansion=None, guards_processor=False)
+        return replace(self, expansion=None, guards_processor=False)
 
     def check(self, spent: int = 0, path: str = "") -> None:
         """Raise `LimitReached` if the time is up or too much was read."""
-        if self.max_total_bytes is not None and spent > self.max_total_bytes:
-            reason = f"read {spent:,} uncompressed bytes, more than --max-total-bytes ({self.max_total_bytes:,})"
-            raise LimitReached(reason, "raise --max-total-bytes or name less data", path)
+        if self.total_bytes is not None and spent > self.total_bytes:
+            reason = f"read {spent:,} uncompressed bytes, more than --limit total-bytes ({self.total_bytes:,})"
+            raise LimitReached(reason, "raise --limit total-bytes or name less data", path)
         if self.ends is not None and time.time() > self.ends:
             raise self.late(path)
 
     def late(self, path: str = "") -> "LimitReached":
         """Return the error of a timeout."""
-        return LimitReached(f"not finished within the --timeout of {self.timeout:g} seconds", "raise --timeout", path)
+        return LimitReached(
+            f"not finished within --limit timeout ({self.timeout:g} seconds)", "raise --limit timeout", path
+        )
 
 
 #: The limits of a command whose run has not begun, while it waits for a store.
 AWAITING: ContextVar[Limits | None] = ContextVar("awaiting", default=None)
 DEFAULT_LIMITS = Limits()
 UNLIMITED = Limits(None, guards_processor=False)
+#: The limits that can be set, with what reads a value.
+NAMES: Mapping[str, Callable[[Any], Any]] = {"expansion": ratio, "total-bytes": size, "timeout": seconds}
+
+
+def limits_of(given: Sequence[str] | Mapping[str, Any]) -> Limits:
+    """Return the limits that options or settings name. Raises `UsageError`."""
+    named = pairs("--limit", given, NAMES)
+    return Limits(**{name.replace("-", "_"): NAMES[name](value) for name, value in named.items()})
+
+
+#: Limits as an option.
+Limited = Annotated[
+    Limits,
+    Option(
+        "expansion=RATIO of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed), "
+        "total-bytes=SIZE to read uncompressed, like 20GB, or timeout=SECONDS (default: none, but each task has 20 CPU "
+        "seconds and 5 more per MB read); repeatable.",
+        flag="--limit",
+        metavar="NAME=VALUE",
+        parse=limits_of,
+        completion="limits",
+    ),
+]
+
+
+class Bounded(Struct, frozen=True):
+    """The limits of a command that takes its other options one by one."""
+
+    limits: Limited = DEFAULT_LIMITS
 
 
 class LimitReached(Incomplete):
@@ -206,7 +218,7 @@ class Meter:
                 reason = (
                     f"took {taken:.0f} seconds of processor time for {self.stored:,} bytes, more than {allowed:.0f}"
                 )
-                raise LimitReached(reason, "set a --timeout, which replaces this limit", path)
+                raise LimitReached(reason, "set --limit timeout, which replaces this limit", path)
 
     def take_memory(self, size: int) -> bool:
         """Reserve the memory of a decoder; return whether there was enough."""
@@ -425,10 +437,10 @@ class Account:
         fresh = 0 if self._inside else self._meter.fresh(self._file, self._stored, stored)
         self._meter.add(fresh, read - self._read, self.path)
         self._stored, self._read = stored, read
-        ratio = self._limits.max_expansion
+        ratio = self._limits.expansion
         if ratio is not None and read > FREE_BYTES and read > ratio * stored:
-            reason = f"{stored:,} bytes expand to more than {read:,}, more than --max-expansion ({ratio:g}) allows"
-            raise LimitReached(reason, "raise --max-expansion if the file is meant to be this large", self.path)
+            reason = f"{stored:,} bytes expand to more than {read:,}, more than --limit expansion ({ratio:g}) allows"
+            raise LimitReached(reason, "raise --limit expansion if the file is meant to be this large", self.path)
 
     @property
     def read(self) -> int:

@@ -14,7 +14,7 @@ from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, Jobs, ShardOf, State
 from corpusfmt.engine.workplace import digest
 from corpusfmt.formats.languages import LABEL
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.io.limits import DEFAULT_LIMITS, Limited
 from corpusfmt.langid import BackendChoice, Classifier
 from corpusfmt.model import Json, UsageError
 from corpusfmt.options import File, Option, names
@@ -166,7 +166,7 @@ class Building(_Destination, frozen=True, kw_only=True):
     langid: Annotated[BackendChoice, Option("Classifier: auto, native or fasttext.", parse=_backend)] = "auto"
     model: Annotated[str | None, Option("A fastText model (default: lid.176.ftz).", metavar="FILE")] = None
     selection: Selection = Selection()
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limited = DEFAULT_LIMITS
     jobs: Jobs = 1
     engine: Engine = None
     log: Annotated[File | None, Option("Append events as JSON Lines.", metavar="FILE")] = None

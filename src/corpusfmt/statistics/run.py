@@ -6,7 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack, cast
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, convert, to_builtins
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import results_of
 from corpusfmt.engine.sharing import WHOLE, Whole, Work
-from corpusfmt.formats import FieldNames, ReadOptions
+from corpusfmt.formats import ReadOptions
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
@@ -26,6 +26,7 @@ from corpusfmt.io.publish import output_at
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import BadInput, Document, Json, UsageError
+from corpusfmt.options import File, like
 from corpusfmt.statistics.count import (
     DOCUMENTS,
     DOMAINS,
@@ -70,7 +71,8 @@ class Asked(Struct, frozen=True):
     count: list[str]
     record_set: str | None
     follow_links: bool
-    fields: Mapping[str, str | None] = {}
+    columns: File | None = None
+    field: Mapping[str, str] = {}
 
 
 @noting_outputs()
@@ -82,26 +84,27 @@ def stats(
     domains: str | Path | None = None,
     tokenizer: str | Path | None = None,
     record_set: str | None = None,
+    columns: str | Path | None = None,
+    field: Mapping[str, str] | None = None,
     jobs: int | None = 1,
     engine: str | None = None,
     follow_links: bool = False,
     limits: Limits = DEFAULT_LIMITS,
     progress: Callable[[Progress], None] | None = None,
-    **fields: Unpack[FieldNames],
 ) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
     `count` names optional counts, which take longer: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
     `domains` is a CSV file for all domains, which are then counted. `tokenizer` is the `tokenizer.json` of a tokenizer, whose tokens
     are then counted.
-    `record_set` and `fields`, such as `text_field`, name what `convert` takes by these names. The result does not depend on `jobs` or `engine`.
+    `record_set`, `columns` and `field` are as for `convert`. The result does not depend on `jobs` or `engine`.
     Records that are not documents, and the rest of files that cannot be read to their ends, are not counted, and listed.
 
     Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
     `Incomplete` (or its subclass `LimitReached`) if the run did not finish.
     """
-    named = {name: value if value is None else str(value) for name, value in fields.items()}
-    asked = Asked(str(path), format, list(count), record_set, follow_links, named)
+    profile = None if columns is None else str(columns)
+    asked = Asked(str(path), format, list(count), record_set, follow_links, profile, field or {})
     return statistics_of(asked, domains, tokenizer, jobs=jobs, engine=engine, limits=limits, progress=progress)
 
 
@@ -127,8 +130,7 @@ def statistics_of(
     wanted = {*asked.count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
     limits = limits.begun()
     prepare(engine, jobs, "corpusfmt.statistics.count")
-    reading = ReadOptions(record_set=asked.record_set, **cast("FieldNames", asked.fields))
-    named = {name: getattr(reading, name) for name in asked.fields}
+    reading = like(ReadOptions, asked)
     with limited(limits) as planned:
         corpus = corpus_at(
             placed(engine, asked.path),
@@ -146,7 +148,7 @@ def statistics_of(
         used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else known
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        part.ask(replace(asked, path=path, count=sorted(set(asked.count)), fields=named))
+        part.ask(replace(asked, path=path, count=sorted(set(asked.count))))
         tasks = list(_tasks(corpus, scratch, frozenset(wanted)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in wanted})
         about = (corpus.format.name, corpus.plan.version, wanted, used)

@@ -54,7 +54,7 @@ RECORDS = Rows(RULES, ColumnRecords, FILES.empty)
 
 @RULES.rule("JSL302", "id-malformed", on=ColumnRecord, accepted_by="are_clean", grades={"minor": Severity.WARNING})
 def id_malformed(record: ColumnRecord) -> Iterator[Problem]:
-    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--id-field` names it. A warning in
+    """The id of a row is neither a string nor a whole number, is empty, or is missing although `--field id` names it. A warning in
     tables without a text.
 
     Why: the document cannot be identified.
@@ -167,8 +167,8 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         [each for some in sidecars.values() for each in some.values()],
     )
     judge_names(files, judge)
-    if options.reading.text_field is not None:
-        refuse_without(options.reading.text_field, files)
+    if "text" in options.reading.field:
+        refuse_without(options.reading.field["text"], files)
     lacks = hint_of_text(rows) if columns.is_table else ""
     shards = [*_with_sidecars(column_shards(files, ROWS, columns), sidecars, columns, judge)]
     return Plan(VERSION, shards, judge.tally, judge.coverage, columns.name, lacks)

@@ -76,19 +76,21 @@ PARQUET_BROKEN = RULES.finding(
 def column_missing(columns: TableColumns) -> Iterator[Problem]:
     """The text column, or the requested id column, is missing.
 
-    Why: a document needs a text. A column of ids is needed only if `--id-field` names it.
+    Why: a document needs a text. A column of ids is needed only if `--field id` names it.
     Example: the text is called `content`.
-    Fix: name the columns with --text-field and --id-field when converting.
+    Fix: name the columns with --field text=COLUMN and --field id=COLUMN when converting.
     """
     there = ", ".join(f"`{each}`" for each in columns.names[:10])
     wanted = (
-        ("--text-field", columns.text and columns.text_path[0]),
-        ("--id-field", columns.id and columns.id[0]),
+        ("text", columns.text and columns.text_path[0]),
+        ("id", columns.id and columns.id[0]),
     )
-    for option, name in wanted:
+    for role, name in wanted:
         if name is not None and name not in columns.names:
             yield Problem(
-                f"column `{name}` is missing; the columns are {there}", columns.at, f"name the column with {option}"
+                f"column `{name}` is missing; the columns are {there}",
+                columns.at,
+                f"name the column with --field {role}=COLUMN",
             )
 
 

@@ -144,29 +144,16 @@ def columns_of(reading: ReadOptions, format_name: str) -> ColumnProfile | None:
     """Return the columns that options name, None if they name none. Raises `UsageError`."""
     if not names_columns(reading):
         return None
-    named = _named(reading)
     columns = ColumnProfile() if reading.columns is None else load_columns(reading.columns)
     if (columns.format == "text") != (format_name == "text") and reading.columns is not None:
         raise UsageError(f"the column profile {columns.name} is of {columns.format}, the source is {format_name}")
-    fields = structs.replace(columns.fields, **named)
-    return structs.replace(columns, fields=fields, needs_id=columns.needs_id or "id" in named)
+    fields = structs.replace(columns.fields, **reading.field)
+    return structs.replace(columns, fields=fields, needs_id=columns.needs_id or "id" in reading.field)
 
 
 def names_columns(reading: ReadOptions) -> bool:
     """Return whether options name a column profile or a field."""
-    return reading.columns is not None or bool(_named(reading))
-
-
-def _named(reading: ReadOptions) -> dict[str, str]:
-    named = {
-        "text": reading.text_field,
-        "id": reading.id_field,
-        "url": reading.url_field,
-        "created": reading.date_field,
-        "language": reading.language_field,
-        "source": reading.source_field,
-    }
-    return {name: value for name, value in named.items() if value is not None}
+    return reading.columns is not None or bool(reading.field)
 
 
 def column_shards(files: Iterable[Entry], role: str, columns: ColumnProfile) -> list[Shard]:

@@ -84,7 +84,7 @@ def field_rule(rules: RuleSet, code: str) -> None:
 
         Why: the row cannot become a document, and typed readers stop here.
         Example: `{"content": "…"}`, `{"text": null}`.
-        Fix: write the field as a string, or remove the row; `convert --text-field` names a text field with another name.
+        Fix: write the field as a string, or remove the row; `convert --field text=FIELD` names a text field with another name.
         """
         for name in record.required:
             path = path_to(name)

@@ -128,27 +128,31 @@ def read(shard: Shard, options: CheckOptions) -> Iterator[Document | Rejected | 
 
 
 def _chosen(description: Description, reading: ReadOptions) -> Chosen:
-    known = record_sets(description)
+    known, wanted = record_sets(description), reading.field.get("text")
     if reading.record_set is not None:
         record_set = named(description, reading.record_set)
-        text = _text_field(record_set, reading.text_field)
+        text = _text_field(record_set, wanted)
         if text is None:
-            asked = f"no field `{reading.text_field}`" if reading.text_field else "no field `text` or `content`"
-            raise UsageError(f"{record_set.title} has {asked}: name one with --text-field ({_listed(record_set)})")
+            asked = f"no field `{wanted}`" if wanted else "no field `text` or `content`"
+            raise UsageError(
+                f"{record_set.title} has {asked}: name one with --field text=FIELD ({_listed(record_set)})"
+            )
     else:
-        found = [(each, text) for each in known.values() if (text := _text_field(each, reading.text_field)) is not None]
+        found = [(each, text) for each in known.values() if (text := _text_field(each, wanted)) is not None]
         if len(found) != 1:
             what = f"{'several record sets have' if found else 'no record set has'} a text field"
-            option = "--record-set" if found else "--record-set and --text-field"
+            option = "--record-set" if found else "--record-set and --field text=FIELD"
             raise UsageError(f"{what}: name one with {option} ({', '.join(known) or 'there are no record sets'})")
         record_set, text = found[0]
     name = next(name for name, each in known.items() if each is record_set)
-    ids = _fields_called(record_set, reading.id_field or _ID)
+    ids = _fields_called(record_set, reading.field.get("id", _ID))
     if len(ids) == 1:
         return Chosen(name, record_set, text, (ids[0],))
-    if reading.id_field is not None:
+    if "id" in reading.field:
         what = "no field" if not ids else "several fields"
-        raise UsageError(f"{record_set.title} has {what} `{reading.id_field}` for --id-field ({_listed(record_set)})")
+        raise UsageError(
+            f"{record_set.title} has {what} `{reading.field['id']}` for --field id ({_listed(record_set)})"
+        )
     names = (value.value if isinstance(value, Literal) else value.id for value in record_set.keys)
     keys = [record_set.field_named(each) if isinstance(each, str) else None for each in names]
     whole = tuple(each for each in keys if each is not None and each in record_set.fields)
@@ -227,7 +231,7 @@ def _held(value: Any, name: str, left: list[str], levels: int) -> Any:
 def _unfit(record: Record, text_field: str, id_fields: Sequence[str]) -> Fault | None:
     """Return why a record is no document: its text is not text, or a field of its id has no id."""
     if type(record[text_field]) is not str:
-        hint = "add the text, remove the record, or name another field with --text-field"
+        hint = "add the text, remove the record, or name another field with --field text=FIELD"
         message = f"`{text_field}` is {_kind(record[text_field])}, expected text"
         return Fault(RECORD_WITHOUT_TEXT, Problem(message, record.at, hint))
     for name in id_fields:
@@ -237,7 +241,7 @@ def _unfit(record: Record, text_field: str, id_fields: Sequence[str]) -> Fault |
             return Fault(RECORD_WITHOUT_ID, Problem(message, record.at, "give the record an id"))
         if type(value) not in (str, int):
             message = f"`{name}` is {_kind(value)}, expected text or a whole number"
-            return Fault(RECORD_WITHOUT_ID, Problem(message, record.at, "name another field with --id-field"))
+            return Fault(RECORD_WITHOUT_ID, Problem(message, record.at, "name another field with --field id=FIELD"))
     return None
 
 

@@ -260,8 +260,8 @@ RECORD_WITHOUT_TEXT = RULES.finding(
     """A record to be converted has no text in its text field. An empty text is accepted.
 
     Why: a document needs text; numbers and lists are not converted to text.
-    Example: an empty cell; a field of type sc:Integer named with --text-field.
-    Fix: add the text, remove the record, or name another field with --text-field.
+    Example: an empty cell; a field of type sc:Integer named with --field text=FIELD.
+    Fix: add the text, remove the record, or name another field with --field text=FIELD.
     """,
 )
 
@@ -273,7 +273,7 @@ RECORD_WITHOUT_ID = RULES.finding(
 
     Why: the document cannot be identified, and numbers with fractions have several spellings.
     Example: an empty cell in the field of the key.
-    Fix: give the record an id, or name another field with --id-field.
+    Fix: give the record an id, or name another field with --field id=FIELD.
     """,
 )
 
