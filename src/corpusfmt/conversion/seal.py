@@ -141,7 +141,7 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, so
     def made() -> Json:
         return {
             **made_of,
-            "inputs": ({"name": path, **msgspec.to_builtins(facts)} for path, facts in sorted(converted.read.items())),
+            "inputs": ({"name": path, **msgspec.to_builtins(converted.read[path])} for path in sorted(converted.read)),
         }
 
     said: Json = {}

@@ -453,11 +453,11 @@ def described(
     elif files:
         fmt, version = named_format(target)
         options = CheckOptions(version=version or fmt.versions[-1])
-        shards = fmt.plan(entry_of(str(root), begun=True), options).shards
-        first, _ = _rows(fmt, describer, shards[0], options, at_most=1)
+        shard = fmt.plan(entry_of(str(root), begun=True), options).shards[0]
+        first, _ = _rows(fmt, describer, shard, options, at_most=1)
         contents |= replace(_of_file(describer.fields, first), absent=frozenset())
         languages = frozenset(name for name, documents in release.documents_by_language.items() if documents)
-        contents |= Contents(languages, columns=describer.columns(shards[0].files))
+        contents |= Contents(languages, columns=describer.columns(shard.files))
     for facts in own.values():
         contents |= _of_file(describer.fields, facts)
     return descriptions().write(_described(describer, files, contents, name, release, below), _version(None))

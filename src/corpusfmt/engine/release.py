@@ -80,12 +80,12 @@ def release_at(
 
     With `data`, and where there is nothing but a description, that is checked against the data elsewhere.
     """
+    # First, because parsing takes as much memory as all that follows.
+    manifest = read_manifest(entry, judge) if not sealing and (entry := root.child(NAME)) else None
     found = listing(walk(root), {entry.path: entry for shard in shards for entry in shard.files.values()})
     paths = {entry.url: path for path, entry in found.files.items()}
     if sealing:
         return CheckedRelease(root, found, None, paths=paths)
-    entry = root.child(NAME)
-    manifest = read_manifest(entry, judge) if entry else None
     leaves_out = {"croissant"} if data or fmt.descriptions is not None else set()
     records = [each for each in found.files.values() if role_of_record(each) not in {"", *leaves_out}]
     named: set[str] | None = None

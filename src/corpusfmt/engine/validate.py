@@ -262,6 +262,7 @@ def examine(
                 _judge_whole(
                     run, entry, plan, facts, shown, sealed=release is not None and release.manifest is not None
                 )
+            facts.clear()
             if is_whole:
                 if part.judges and release is not None and fmt.descriptions is None:
                     _check_description(run, release.found.files, plan)

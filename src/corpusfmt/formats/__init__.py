@@ -85,7 +85,7 @@ class CheckOptions(Struct, frozen=True):
     maps: Mapping[str, Entry] = field(default_factory=dict)
 
 
-class Shard(Struct, frozen=True):
+class Shard(Struct, frozen=True, gc=False):
     """Files that only make sense together: the unit of parallelism, resume and quarantine.
 
     `files` maps a role to an entry; `payload` is data from the format's plan for its check. Both cross processes.

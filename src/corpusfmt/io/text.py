@@ -217,6 +217,7 @@ class _Decoding(threading.local):
         self._text = text
         self._duplicates, self._inexact, self.infinite = [], [], []
         value = self._decode(text)
+        self._text = ""  # which may be as long as a manifest
         return StrictJson(value, tuple(self._duplicates), tuple(self._inexact))
 
     def _collect(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

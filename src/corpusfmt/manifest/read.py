@@ -44,8 +44,7 @@ class Refused(Exception):
 def read_manifest(entry: Entry, judge: Judge, path: str = NAME) -> Manifest | None:
     """Return a manifest, or None if it cannot be used; its defects are reported at `path`."""
     try:
-        data = content_of(entry)
-        value, repeated = object_in(data)
+        value, repeated = object_in(content_of(entry))
         for name in repeated:
             judge.report(REPEATED_NAME, Problem(f"`{name}` occurs twice in one object", Location(path), _HINT))
         return _manifest_of(value, judge, path)
@@ -72,7 +71,9 @@ def content_of(entry: Entry, most: int = _MOST_BYTES) -> bytes:
 def object_in(data: bytes) -> tuple[Json, tuple[str, ...]]:
     """Return the object in a JSON text, and the names that occur twice in one object. Raises `Refused`."""
     try:
-        found = parsed_json(data.decode())
+        text = data.decode()
+        del data  # a manifest may take most of the memory
+        found = parsed_json(text)
     except UnicodeDecodeError as error:
         raise Refused(f"not UTF-8: {error.reason} at byte {error.start}") from error
     except JsonFault as fault:

@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from corpusfmt._resources import resource
 from corpusfmt.formats.croissant.model.jsontree import EncodingFault, decode, parse
 from corpusfmt.formats.croissant.rules.distribution import NO_DIGEST
@@ -58,8 +60,8 @@ def description(described: Described, version: str) -> Json:
         **described.details,
     }
     distribution = [*writer.repository(), *files, *file_sets]
-    text = json.dumps([dataset, record_sets])
-    context = _context(version, [prefix for prefix in _PREFIXES if f'"{prefix}:' in text])
+    data = msgspec.json.encode([dataset, record_sets])
+    context = _context(version, [prefix for prefix in _PREFIXES if f'"{prefix}:'.encode() in data])
     return {"@context": context, **dataset, "distribution": distribution, "recordSet": record_sets}
 
 

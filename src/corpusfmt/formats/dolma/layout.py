@@ -416,8 +416,8 @@ def _is_ours(path: str) -> bool:
 def _paired(tree: _Tree, wanted: _Wanted, judge: Judge) -> list[Shard]:
     """Pair attributes with documents by path; return the wanted shards, and report their files without a partner."""
     documents = tree.documents
-    places = {(each.base, each.rest): index for index, each in enumerate(documents)}
-    sets: list[dict[str, Entry]] = [{} for _ in documents]
+    places = {(each.base, each.rest): index for index, each in enumerate(documents)} if tree.attributes else {}
+    sets: defaultdict[int, dict[str, Entry]] = defaultdict(dict)
     set_names: defaultdict[str, set[str]] = defaultdict(set)
     unpaired: list[Placed] = []
     for attributes in tree.attributes:
@@ -434,7 +434,8 @@ def _paired(tree: _Tree, wanted: _Wanted, judge: Judge) -> list[Shard]:
             unpaired.append(attributes)
     instead, orphans = _misplaced(documents, sets, set_names, unpaired)
     shards: list[Shard] = []
-    for index, (document, own) in enumerate(zip(documents, sets, strict=True)):
+    for index, document in enumerate(documents):
+        own = sets.get(index, {})
         files = {DOCUMENTS: document.entry} | {f"{ATTRIBUTES}/{name}": own[name] for name in sorted(own)}
         if not any(wanted(file.path) for file in files.values()):
             continue
@@ -450,7 +451,7 @@ def _paired(tree: _Tree, wanted: _Wanted, judge: Judge) -> list[Shard]:
 
 def _misplaced(
     documents: Sequence[Placed],
-    sets: Sequence[Mapping[str, Entry]],
+    sets: Mapping[int, Mapping[str, Entry]],
     set_names: Mapping[str, set[str]],
     unpaired: Sequence[Placed],
 ) -> tuple[Mapping[int, dict[str, Entry]], list[Placed]]:

@@ -110,7 +110,7 @@ def plan(entry: Entry, options: CheckOptions) -> Plan:
         judge.report(NO_PARQUET_FILE, Problem("no Parquet file found", Location("."), hint))
     columns = columns_of(options.reading, "parquet") or _profile(files) or ColumnProfile()
     lacks = hint_of_text([first_row(files[0]) or {}]) if columns.is_table and files else ""
-    return Plan(VERSION, column_shards(files, "table", columns), judge.tally, judge.coverage, lacks_text=lacks)
+    return Plan(VERSION, list(column_shards(files, "table", columns)), judge.tally, judge.coverage, lacks_text=lacks)
 
 
 def left_unread(shard: Shard) -> Mapping[str, int]:

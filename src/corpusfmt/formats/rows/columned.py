@@ -156,13 +156,11 @@ def names_columns(reading: ReadOptions) -> bool:
     return reading.columns is not None or bool(reading.field)
 
 
-def column_shards(files: Iterable[Entry], role: str, columns: ColumnProfile) -> list[Shard]:
-    """Return a shard for each file of rows."""
+def column_shards(files: Iterable[Entry], role: str, columns: ColumnProfile) -> Iterator[Shard]:
+    """Yield a shard for each file of rows."""
     read_as = f"{columns.name}:{columns.digest}"
-    return [
-        Shard(number, each.path, {role: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
-        for number, each in enumerate(files)
-    ]
+    for number, each in enumerate(files):
+        yield Shard(number, each.path, {role: each}, columns, _OSCAR_NAME.sub(r"\1", each.path), read_as=read_as)
 
 
 def is_id(value: object) -> bool:
