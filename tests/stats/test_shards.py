@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,34 @@ def test_shards_without_a_file(dolma_corpus: Path, tmp_path: Path) -> None:
     file = min((dolma_corpus / "documents").rglob("*.gz"))
     found = joined(parts_at(parts_of(file, tmp_path, 3)))
     assert found.to_dict() == corpusfmt.stats(file, count=OPTIONAL).to_dict()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (rb'"compared_lines":\d+', b'"compared_lines":-1'),
+        (rb'"compared_lines":\d+', b'"compared_lines":1' + b"0" * 400),
+        (rb'"rejected":\d+', b'"rejected":"many"'),
+        (rb'"scripts":\{[^}]*\}', b'"scripts":{"Latn":-1}'),
+        (rb'"scripts":\{[^}]*\}', b'"scripts":7'),
+        (rb'"scripts":\{[^}]*\}', b'"scripts":{"Latn":"many"}'),
+        (rb'"bits":8', b'"bits":100000'),
+        (rb'"bits":8', b'"bits":-1'),
+        (rb'"bits":8,"number":\d+', b'"bits":8,"number":7000000'),
+        (rb'"total":\d+,"counts"', b'"total":1' + b"0" * 400 + b',"counts"'),
+        (rb'"total":\d+,"counts"', b'"total":NaN,"counts"'),
+        (rb'"counted":', b'"counter":'),
+    ],
+)
+def test_a_forged_part_is_damaged(old: bytes, new: bytes, dolma_corpus: Path, tmp_path: Path) -> None:
+    [part] = parts_of(min((dolma_corpus / "documents").rglob("*.gz")), tmp_path, 1)
+    lines = Path(part).read_bytes().split(b"\n")[:-2]
+    forged, times = re.subn(old, new, b"".join(line + b"\n" for line in lines), count=1)
+    assert times == 1
+    checksum = f'{{"kind":"checksum","xxh3":"{xxhash.xxh3_128_hexdigest(forged)}"}}\n'
+    Path(part).write_bytes(forged + checksum.encode())
+    with pytest.raises(UsageError, match="is damaged"):
+        joined(parts_at([part]))
 
 
 def test_damaged_parts_and_those_of_another_version_are_refused(dolma_corpus: Path, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeVar, cast
 
 import xxhash
-from msgspec import Struct, convert, to_builtins
+from msgspec import MsgspecError, Struct, convert, to_builtins
 
 from corpusfmt._version import VERSION
 from corpusfmt.engine.run import now
@@ -276,7 +276,11 @@ class Parts(Whole):
         for position, task in enumerate(work):
             if position in places:
                 part, offset = places[position]
-                yield position, self._kind.result(work.about, next(part.records(offset))[1])
+                try:
+                    result = self._kind.result(work.about, next(part.records(offset))[1])
+                except (ArithmeticError, LookupError, TypeError, ValueError, MsgspecError) as error:
+                    raise _damaged(part.path, self._kind) from error
+                yield position, result
             elif limit is None:
                 raise UsageError(f"no part has a result of {printable(task[0].name)}: run all shards again")
         if limit is not None:
@@ -370,6 +374,11 @@ def _opened(path: Path) -> BinaryIO:
     return path.open("rb")
 
 
+def _damaged(path: Path, kind: Kind[Any]) -> UsageError:
+    named = f"`corpusfmt {kind.command} --shard`"
+    return UsageError(f"{printable(str(path))} is damaged, or not a part that {named} wrote: run its shard again")
+
+
 def _part_at(path: Path, kind: Kind[Any]) -> Part:
     if not path.is_file():
         raise UsageError(f"part {printable(str(path))} is not a file on this machine")
@@ -387,9 +396,7 @@ def _part_at(path: Path, kind: Kind[Any]) -> Part:
             offset += len(line)
     is_whole = last == dumped({"kind": "checksum", "xxh3": checksum.hexdigest()}).encode() + b"\n"
     if not is_whole or f'"schema":"{kind.schema}"'.encode() not in first:
-        raise UsageError(
-            f"{printable(str(path))} is damaged, or not a part that `corpusfmt {kind.command} --shard` wrote: run its shard again"
-        )
+        raise _damaged(path, kind)
     header = json.loads(first)
     if (version := header["tool"]["version"]) != VERSION:
         raise UsageError(

@@ -41,6 +41,7 @@ from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sizes import (
     LENGTHS,
     UNITS_ASKED_FOR,
+    Count,
     Counted,
     Repeats,
     Size,
@@ -197,7 +198,12 @@ def kind_of_parts() -> Kind[Counted]:
         return {"counted": to_builtins(counted, str_keys=True)}
 
     def result(_: Any, record: Json) -> Counted:
-        return convert(record["counted"], Counted, str_keys=True, dec_hook=lambda _, value: Counter(value))
+        return convert(
+            record["counted"],
+            Counted,
+            str_keys=True,
+            dec_hook=lambda _, value: Counter(convert(value, dict[str, Count])),
+        )
 
     others = "tokenizers or lists of domains"
     return Kind("corpusfmt-stats-part/1", "stats", Asked, planned, record, result, others)

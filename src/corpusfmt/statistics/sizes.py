@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter
@@ -18,9 +19,9 @@ from hashlib import sha256
 from itertools import accumulate
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from msgspec import Struct, field, to_builtins
+from msgspec import Meta, Struct, field, to_builtins
 
 from corpusfmt.io.paths import read_named
 from corpusfmt.model import Finding, Json, UsageError
@@ -35,6 +36,7 @@ _EXPONENT_BIAS = 1_100
 FINE, COARSE = 8, 6
 #: The maximum relative error of a quantile with `FINE` buckets.
 ERROR = 2.0**-FINE
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 QUANTILES = (0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
 
 
@@ -44,12 +46,16 @@ class Sketch(Struct):
     The sum is an `int` if all numbers are.
     """
 
-    bits: int = FINE
-    number: int = 0
+    bits: Annotated[int, Meta(ge=COARSE, le=FINE)] = FINE
+    number: Count = 0
     least: int | float = math.inf
     most: int | float = -math.inf
     total: int | float = 0
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: dict[int, Count] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.number != sum(self.counts.values()) or not math.isfinite(self.total):
+            raise ValueError("other counts than numbers")  # a part of a run may be forged
 
     @property
     def error(self) -> float:
@@ -72,10 +78,10 @@ class Sketch(Struct):
 
     def coarse(self) -> Sketch:
         """Return the same numbers in `COARSE` buckets."""
-        found = Sketch(COARSE, self.number, self.least, self.most, self.total)
-        shift = self.bits - COARSE
-        found._count((key >> shift if key >= 0 else -(-key >> shift), count) for key, count in self.counts.items())
-        return found
+        shift, counts = self.bits - COARSE, Counter[int]()
+        for key, count in self.counts.items():
+            counts[key >> shift if key >= 0 else -(-key >> shift)] += count
+        return Sketch(COARSE, self.number, self.least, self.most, self.total, counts)
 
     def merge(self, other: Sketch) -> None:
         """Add the numbers of another sketch with the same buckets."""
@@ -141,7 +147,7 @@ def _keys_of(values: Iterable[float], bits: int) -> list[int]:
 
 def _low(key: int, bits: int) -> tuple[float, float]:
     """Return the least magnitude in a bucket, and the width of the bucket."""
-    exponent, first = (abs(key) >> bits) - _EXPONENT_BIAS, abs(key) & ((1 << bits) - 1)
+    exponent, first = min((abs(key) >> bits) - _EXPONENT_BIAS, sys.float_info.max_exp), abs(key) & ((1 << bits) - 1)
     return math.ldexp(first, exponent - bits), math.ldexp(1, exponent - bits)
 
 
@@ -229,8 +235,8 @@ class Size(Struct):
 class Attribute(Struct):
     """An attribute: the documents that have it, its spans, and the numbers that are their values."""
 
-    documents: int = 0
-    spans: int = 0
+    documents: Count = 0
+    spans: Count = 0
     values: Sketch = field(default_factory=Sketch)
 
     def merge(self, other: Attribute) -> None:
@@ -263,9 +269,9 @@ class Counted(Struct):
     snapshots: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
     attributes: dict[str, Attribute] = field(default_factory=dict)
-    shards: int = 0
-    rejected: int = 0
-    compared_lines: int = 0
+    shards: Count = 0
+    rejected: Count = 0
+    compared_lines: Count = 0
     findings: list[Finding] = field(default_factory=list)
     broken: list[Finding] = field(default_factory=list)
 
