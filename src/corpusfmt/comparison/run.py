@@ -235,12 +235,11 @@ def _comparison(old: Side, new: Side, joined: Joined, *, same_shards: bool) -> C
     for (kind, label), count in joined.counts.items():
         add("old" if kind == "removed" else "new", label, kind, count)
     differences: list[Difference] = []
-    for kind in _SHOWN:
-        shown = joined.shown.get(kind, [])
-        olds, news = _named(old, [each.old for each in shown]), _named(new, [each.new for each in shown])
-        for before, after in zip(olds, news, strict=True):
-            identity, _ = after or before or ("", "")
-            differences.append(Difference(kind.replace("_", "-"), identity, before and before[1], after and after[1]))
+    shown = [(kind.replace("_", "-"), each) for kind in _SHOWN for each in joined.shown.get(kind, [])]
+    olds, news = _named(old, [each.old for _, each in shown]), _named(new, [each.new for _, each in shown])
+    for (kind, _), before, after in zip(shown, olds, news, strict=True):
+        identity, _ = after or before or ("", "")
+        differences.append(Difference(kind, identity, before and before[1], after and after[1]))
     fields = [_fields(side) for side in (old, new)]
     notes = [
         f"{name}: {MOST_NAMES:,} fields and attributes, or more: the schema is not compared"
