@@ -173,8 +173,10 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
     [
         (["validat", "."], "error: no such command 'validat'. Did you mean 'validate'?"),
         (["validate", ".", "--profil", "strict"], "error: no such option: --profil (did you mean `--profile`?)"),
-        (["convert", "a", "b", "--text", "x"], "error: no such option: --text (did you mean `--text-field`?)"),
-        (["convert", "a", "b", "--lang", "x"], "error: no such option: --lang (did you mean `--language-field`?)"),
+        (
+            ["convert", "a", "b", "--prefer", "x"],
+            "error: no such option: --prefer (did you mean `--prefer-attributes`?)",
+        ),
         (["validate", ".", "--output", "github"], "error: --output names a file: write --output-format github"),
         (["validate", ".", "--ignore", "osc201"], "error: unknown rule 'osc201' (did you mean `OSC201`?); "),
         (["--versoin"], "error: no such option: --versoin (did you mean `--version`?)"),

@@ -101,7 +101,7 @@ def _explain(error: Any) -> None:
     alike, message = getattr(error, "possibilities", None), error.format_message()
     if hasattr(error, "option_name") and hasattr(error, "possibilities"):
         known = (each for option in error.ctx.command.params for each in option.opts)
-        # `--text` begins `--text-field`, and is more like `--timeout`.
+        # `--prefer` begins `--prefer-attributes`, however unlike it is.
         alike = [*(each for each in known if each.startswith(error.option_name)), *(alike or ())]
     if alike:
         message = f"{error.message} (did you mean `{alike[0]}`?)"
