@@ -429,7 +429,8 @@ PyObject* sorted_columns(PyObject*, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "y*n:sorted_columns", &columns.view, &width)) return nullptr;
     if (width < 1) return PyErr_Format(PyExc_ValueError, "expected columns");
     const auto count = static_cast<size_t>(width);
-    return as_bytes((Unlocked(), sorted_columns(columns.items<uint64_t>(), count, columns.size<uint64_t>() / count)));
+    const auto sorted = (Unlocked(), sorted_columns(columns.items<uint64_t>(), count, columns.size<uint64_t>() / count));
+    return as_bytes(sorted);  // a Python object, so with the lock
 }
 
 PyMethodDef kMethods[] = {
