@@ -16,7 +16,8 @@ from corpusfmt.engine.parts import Parts, PartWriter
 from corpusfmt.engine.parts import parts_at as parts_of_kind
 from corpusfmt.engine.shares import Share
 from corpusfmt.statistics import run
-from corpusfmt.statistics.run import OPTIONAL, joined
+from corpusfmt.statistics.options import OPTIONAL, Counting
+from corpusfmt.statistics.run import joined
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,7 @@ def parts_of(corpus: Path, folder: Path, count: int) -> list[str]:
     for number, name in enumerate(names, 1):
         with Path(name).open("wb") as file:
             part = PartWriter(file, Share(number, count), run.kind_of_parts())
-            run.statistics_of(run.Asked(str(corpus), "auto", list(OPTIONAL), None, follow_links=False), part=part)
+            run.statistics_of(str(corpus), Counting(count=OPTIONAL), part)
             part.end()
     return names
 

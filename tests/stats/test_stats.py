@@ -25,7 +25,7 @@ from corpusfmt.engine import run as engine
 from corpusfmt.formats.dolma import glance
 from corpusfmt.statistics import count, measuring, run
 from corpusfmt.statistics.measuring import Measuring
-from corpusfmt.statistics.run import OPTIONAL
+from corpusfmt.statistics.options import OPTIONAL
 from corpusfmt.statistics.sizes import COARSE, FINE, QUANTILES, Sketch
 
 SCHEMA = json.loads((REPOSITORY / "schemas/stats/stats.schema.json").read_bytes())

@@ -11,7 +11,6 @@ from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, FormatName
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import Corpus
-from corpusfmt.cli.stats import TokenizerFile
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
 
@@ -28,6 +27,10 @@ Saved = Annotated[
     typer.Option(
         "--stats", metavar="FILE", help="Statistics that `corpusfmt stats` saved as JSON, instead of counting again."
     ),
+]
+TokenizerFile = Annotated[
+    str | None,
+    typer.Option("--tokenizer", metavar="FILE", help="Count tokens with the tokenizer of this tokenizer.json."),
 ]
 Samples = Annotated[int, typer.Option(min=0, max=20, help="Documents to show of each language.")]
 Eu = Annotated[

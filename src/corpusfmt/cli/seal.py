@@ -9,52 +9,25 @@ import typer
 
 from corpusfmt.cli.console import summarise
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, FormatName, Jobs
+from corpusfmt.cli.options import UNSET, Given
 from corpusfmt.cli.outcome import explain, guarded
 from corpusfmt.cli.progress import shown_progress
+from corpusfmt.release.options import Sealing
 from corpusfmt.wording import plural
 
 _OF_STATEMENTS = ("MAN4", "MAN5")
 
 Corpus = Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a corpus.")]
-Attest = Annotated[
-    bool, typer.Option("--attest", help="Also write statements: provenance, and a summary of the check.")
-]
-Sign = Annotated[
-    str | None,
-    typer.Option("--sign", metavar="KEY", help="Sign with a private key (a PEM file)."),
-]
-Profile = Annotated[str, typer.Option(help="Profile to check the corpus with: standard or strict.")]
 
 
 @guarded
-def command(
-    corpus: Corpus,
-    attest: Attest = False,
-    sign: Sign = None,
-    format_name: FormatName = "auto",
-    profile: Profile = "standard",
-    bounds: Bounds = UNSET,
-    jobs: Jobs = None,
-    engine: Engine = None,
-) -> None:
+def command(corpus: Corpus, given: Annotated[Given, Sealing] = UNSET) -> None:
     """Write MANIFEST.json for a corpus: every file with its size and SHA-256, and a digest of the whole."""
     from corpusfmt.release.seal import seal
     from corpusfmt.report.text import human_size, verdict_line
 
-    limits = limits_of(bounds)
     with shown_progress("sealing") as show:
-        report = seal(
-            corpus,
-            attest=attest,
-            sign=sign,
-            format=format_name,
-            profile=profile,
-            jobs=jobs,
-            engine=engine,
-            limits=limits,
-            progress=show,
-        )
+        report = seal(corpus, **{"jobs": None, **given, "limits": limits_of(given), "progress": show})
     tree = report.results["tree"]
     what = f"{plural(tree['files'], 'file')}, {human_size(tree['bytes'])}, {plural(tree['documents'], 'document')}"
     summarise(f"{corpus}: sealed, {what}")

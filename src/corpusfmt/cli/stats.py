@@ -10,10 +10,12 @@ import typer
 
 from corpusfmt.cli.console import say
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, FormatName, Jobs, Profiled, RecordSetName, Reports
+from corpusfmt.cli.options import UNSET, Given, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import UsageError
+from corpusfmt.options import made
+from corpusfmt.statistics.options import Counting
 from corpusfmt.wording import plural
 
 if TYPE_CHECKING:
@@ -26,21 +28,6 @@ Corpora = Annotated[
     typer.Argument(metavar="CORPUS", help="A corpus in any format that has documents; with --merge, parts."),
 ]
 Merge = Annotated[bool, typer.Option("--merge", help="Join the parts that --shard wrote.")]
-With = Annotated[
-    str,
-    typer.Option(
-        "--count",
-        metavar="NAMES",
-        help="Count these, too, comma-separated: words (and scripts), domains, repeats, attributes; all or none.",
-    ),
-]
-Domains = Annotated[
-    str | None, typer.Option(metavar="FILE", help="Count domains, and list all of them in this CSV file.")
-]
-TokenizerFile = Annotated[
-    str | None,
-    typer.Option("--tokenizer", metavar="FILE", help="Count tokens with the tokenizer of this tokenizer.json."),
-]
 ShardOf = Annotated[
     str | None,
     typer.Option(
@@ -58,51 +45,31 @@ OutputFormat = Annotated[str, typer.Option(help="text, json or markdown.")]
 def command(
     corpus: Corpora,
     merge: Merge = False,
-    format_name: FormatName = "auto",
-    count: With = "words",
-    domains: Domains = None,
-    tokenizer: TokenizerFile = None,
-    record_set: RecordSetName = None,
-    fields: Profiled = UNSET,
+    given: Annotated[Given, Counting] = UNSET,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    bounds: Bounds = UNSET,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    follow_links: FollowLinks = False,
     shard: ShardOf = None,
 ) -> None:
     """Count what a corpus contains: documents, words, lengths, languages, sources, scripts, dates, domains, repeats."""
     from corpusfmt.cli.outcome import check_outputs, write_outputs
-    from corpusfmt.options import Rows, made, names
     from corpusfmt.statistics.render import renderer
-    from corpusfmt.statistics.run import OPTIONAL, Asked, statistics_of
+    from corpusfmt.statistics.run import statistics_of
 
-    share = _share_of(shard, engine, merge=merge)
+    share = _share_of(shard, given.get("engine"), merge=merge)
     if share is None:
         check_outputs(output_format, report, renderer)
     if merge:
         from corpusfmt.engine.parts import parts_at
         from corpusfmt.statistics.run import joined, kind_of_parts
 
-        for name, value in {"tokenizer": tokenizer, "record_set": record_set, **fields}.items():
-            if value is not None:
+        for name in ("tokenizer", "record_set", "columns", "field"):
+            if name in given:
                 raise UsageError(f"--merge joins what was counted: pass --{name.replace('_', '-')} with --shard")
-        found = joined(parts_at(corpus, kind_of_parts()), domains)
+        found = joined(parts_at(corpus, kind_of_parts()), given.get("domains"))
     else:
-        counted = {"all": list(OPTIONAL), "none": list[str]()}.get(count, list(names([count])))
-        rows = made(Rows, fields)
-        with shown_progress("counting") as show, _part(share, report, domains) as part:
-            found = statistics_of(
-                Asked(_only(corpus), format_name, counted, record_set, follow_links, rows.columns, rows.field),
-                domains,
-                tokenizer,
-                jobs=jobs,
-                engine=engine,
-                limits=limits_of(bounds),
-                progress=show,
-                part=part,
-            )
+        with shown_progress("counting") as show, _part(share, report, given.get("domains")) as part:
+            asked = made(Counting, given, jobs=given.get("jobs"), limits=limits_of(given), progress=show)
+            found = statistics_of(_only(corpus), asked, part)
     if share is not None:
         _end_share(share, found)
     write_outputs(lambda name: renderer(name)(found), output_format, report, for_terminals={"text"})

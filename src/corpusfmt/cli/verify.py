@@ -8,25 +8,15 @@ import typer
 
 from corpusfmt.cli.console import mention, say
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, FollowRedirects, OutputFormat, Reports
+from corpusfmt.cli.options import UNSET, Given, OutputFormat, Reports
 from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Report
 from corpusfmt.options import FailOn
+from corpusfmt.release.options import Verifying
 from corpusfmt.wording import plural
 
 Release = Annotated[str, typer.Argument(metavar="DIR|URL", help="The folder of a release, here or in a store.")]
-ManifestFile = Annotated[
-    str | None,
-    typer.Option("--manifest", metavar="FILE", help="A manifest from elsewhere (default: the MANIFEST.json in DIR)."),
-]
-Key = Annotated[
-    str | None,
-    typer.Option("--key", metavar="PUB", help="A public key (a PEM file) that must have signed the release."),
-]
-Quick = Annotated[bool, typer.Option("--quick", help="Check names and sizes only; read no file.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Files read at one time (default: the processors).")]
-
 
 _MOST_NAMED = 5
 
@@ -34,12 +24,7 @@ _MOST_NAMED = 5
 @guarded
 def command(
     release: Release,
-    manifest: ManifestFile = None,
-    key: Key = None,
-    quick: Quick = False,
-    bounds: Bounds = UNSET,
-    follow_redirects: FollowRedirects = False,
-    jobs: Jobs = None,
+    given: Annotated[Given, Verifying] = UNSET,
     output_format: OutputFormat = "full",
     report: Reports = [],  # noqa: B006 - typer needs a value, and nothing here changes it
 ) -> None:
@@ -50,25 +35,16 @@ def command(
 
     check_outputs(output_format, report)
     with shown_progress("verifying") as show:
-        found = verify(
-            release,
-            manifest=manifest,
-            key=key,
-            quick=quick,
-            jobs=jobs,
-            limits=limits_of(bounds),
-            follow_redirects=follow_redirects,
-            progress=show,
-        )
-    manifest, key = (each and printable(each) for each in (manifest, key))
-    found.arguments |= {"paths": [printable(release)], "manifest": manifest, "key": key, "quick": quick}
+        found = verify(release, **{**given, "limits": limits_of(given), "progress": show})
+    files = {name: given.get(name) and printable(given[name]) for name in ("manifest", "key")}
+    found.arguments |= {"paths": [printable(release)], **files, "quick": given.get("quick", False)}
     if resumed := found.results.get("resumed"):
         mention(f"went on with an interrupted run: {plural(resumed, 'file')} had been read")
     write_reports(found, output_format, report)
     if output_format in FOR_TERMINALS:
         _say_what_to_fetch(found)
         if signed := found.results.get("signed"):
-            say(f"Signed with {key}: {', '.join(signed)}")
+            say(f"Signed with {files['key']}: {', '.join(signed)}")
     raise SystemExit(exit_status(found, FailOn.ERROR))
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, FormatOption, Jobs, ShardOf, State
+from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, FormatOption, Jobs, RecordSet, ShardOf, State
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limited
 from corpusfmt.model import BadInput, Location, Problem, UsageError
 from corpusfmt.options import File, Option, Rows, like
@@ -131,9 +131,7 @@ class Conversion(_Destination, frozen=True, kw_only=True):
     language_attributes: Annotated[
         bool, Option("Add an attribute set with the language of each document.", flag="--language-attributes")
     ] = False
-    record_set: Annotated[
-        str | None, Option("Croissant: the record set (default: the only one with a text field).", metavar="NAME")
-    ] = None
+    record_set: RecordSet = None
     no_origin: Annotated[
         bool,
         Option("JSON Lines, Parquet: leave out `metadata.corpusfmt_row`, which restores rows.", flag="--no-origin"),

@@ -26,8 +26,9 @@ from corpusfmt.reading import Documents, read
 from corpusfmt.report.saved import load
 from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.statistics.options import OPTIONAL
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.run import OPTIONAL, stats
+from corpusfmt.statistics.run import stats
 from corpusfmt.wording import clipped
 
 #: The documents at the start of each shard among which samples are chosen.
@@ -112,7 +113,7 @@ def datasheet(
         "format": format,
         "record_set": record_set,
         "columns": columns,
-        "field": field,
+        "field": field or {},
         "follow_links": follow_links,
         "limits": limits,
     }

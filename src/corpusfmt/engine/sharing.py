@@ -64,6 +64,9 @@ FollowLinks = Annotated[
 ]
 
 
+RecordSet = Annotated[
+    str | None, Option("Croissant: the record set (default: the only one with a text field).", metavar="NAME")
+]
 Jobs = Annotated[int | None, Option("Worker processes (default: one per CPU, one for small input).", least=1)]
 Engine = Annotated[str | None, Option("serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")]
 State = Annotated[

@@ -106,9 +106,9 @@ def limits_of(given: Sequence[str] | Mapping[str, Any]) -> Limits:
 Limited = Annotated[
     Limits,
     Option(
-        "expansion=RATIO of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always allowed), "
-        "total-bytes=SIZE to read uncompressed, like 20GB, or timeout=SECONDS (default: none, but each task has 20 CPU "
-        "seconds and 5 more per MB read); repeatable.",
+        "Limit the run: expansion=RATIO of uncompressed to compressed bytes of a file (default: 200; 256 MiB are always "
+        "allowed), total-bytes=SIZE to read uncompressed, like 20GB, or timeout=SECONDS (default: none, but each task has "
+        "20 CPU seconds and 5 more per MB read); repeatable.",
         flag="--limit",
         metavar="NAME=VALUE",
         parse=limits_of,

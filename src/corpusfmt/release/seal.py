@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.release import CheckedRelease, judge_entries
-from corpusfmt.engine.sharing import Profiles, Validation
+from corpusfmt.engine.sharing import Validation
 from corpusfmt.engine.validate import Examined, examine, grading
 from corpusfmt.engine.workplace import Workplace
 from corpusfmt.formats import CheckOptions, formats, named_format
 from corpusfmt.formats.general import barred
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
 from corpusfmt.io.paths import Entry, entry_of, is_hidden, refuse_remote, walk
 from corpusfmt.io.publish import publish_bytes, publish_pieces
 from corpusfmt.manifest.claims import Bundle, Statement, check_claims, digests_in
@@ -40,23 +38,15 @@ from corpusfmt.manifest.read import fault_of, read_manifest
 from corpusfmt.manifest.rules import RULES, judge_of
 from corpusfmt.manifest.statements import provenance, statement, verification
 from corpusfmt.model import BadInput, Incomplete, Json, Location, Report, UsageError
+from corpusfmt.options import like, takes_options
 from corpusfmt.profiles import shipped_profile
+from corpusfmt.release.options import Sealing
 from corpusfmt.release.signing import Signer, signer_of
 from corpusfmt.rules import Grading, Judge, finding_of
 
 
-def seal(
-    path: str | Path,
-    *,
-    attest: bool = False,
-    sign: str | Path | None = None,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    profile: Profiles = "standard",
-    jobs: int | None = 1,
-    engine: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-) -> Report:
+@takes_options(Sealing)
+def seal(path: str | Path, asked: Sealing) -> Report:
     """Write `MANIFEST.json` for the corpus in a folder: every file with its size and SHA-256, and a digest of the tree.
 
     The corpus is checked in the same run, as by `validate`; returns the report, with the tree in `results`. Provenance
@@ -67,11 +57,11 @@ def seal(
     cannot be read, `Incomplete` if not everything was read.
     """
     root = _folder(path)
-    signer = None if sign is None else signer_of(sign)
+    signer = None if asked.sign is None else signer_of(asked.sign)
     before = _manifest_at(root)
-    asked = Validation(profile=profile, format=_format_of(before, format), jobs=jobs, engine=engine, progress=progress)
-    options = CheckOptions(grading=grading(asked), limits=limits)
-    examined = examine(entry_of(str(root)), options, asked, sealing=True)
+    validation = like(Validation, asked, format=_format_of(before, asked.format))
+    options = CheckOptions(grading=grading(validation), limits=asked.limits)
+    examined = examine(entry_of(str(root)), options, validation, sealing=True)
     release = examined.release
     if release is None or examined.report.has_gaps:
         raise _unfinished(examined)
@@ -87,7 +77,7 @@ def seal(
     for piece in made():
         sha256.update(piece)
     digest = sha256.hexdigest()
-    written = statements_of(sealed, digest, examined.report, options.grading) if attest else {}
+    written = statements_of(sealed, digest, examined.report, options.grading) if asked.attest else {}
     gone = outdated(release.root, sealed, digest)
     if signer is not None:
         written = vouchers(release.root, sealed, digest, written, gone, signer)

@@ -22,7 +22,7 @@ from corpusfmt.engine.release import Unread, report_unread, unread_because
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, each_ended, now, run_tasks
 from corpusfmt.formats.general import within_limits
 from corpusfmt.io.compress import FileFacts
-from corpusfmt.io.limits import DEFAULT_LIMITS, Account, Limits, Meter, limited
+from corpusfmt.io.limits import Account, Meter, limited
 from corpusfmt.io.paths import (
     Entry,
     before_work,
@@ -42,23 +42,16 @@ from corpusfmt.manifest.model import NAME, Manifest, by_bytes
 from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import FILE_ADDED, RULES
 from corpusfmt.model import Coverage, Report, UsageError
+from corpusfmt.options import takes_options
+from corpusfmt.release.options import Verifying
 from corpusfmt.release.signing import check_signatures, key_at
 from corpusfmt.rules import Grading, Judge
 
 _CHUNK = 1024 * 1024
 
 
-def verify(
-    path: str | Path,
-    *,
-    manifest: str | Path | None = None,
-    key: str | Path | None = None,
-    quick: bool = False,
-    jobs: int | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    follow_redirects: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> Report:
+@takes_options(Verifying)
+def verify(path: str | Path, asked: Verifying) -> Report:
     """Compare a release, in a folder or a store, with its manifest; every file is read, or with `quick` none.
 
     A file of whose content a store keeps the SHA-256 is not read: `results` of the report has their number as `by_store`, and
@@ -71,19 +64,19 @@ def verify(
     Raises `UsageError` if there is no manifest, or for another kind of key.
     """
     started = now()
-    limits = limits.begun()
-    root = folder_at(str(path), follow_links=follow_redirects) if is_remote(str(path)) else entry_of(str(path))
+    limits = asked.limits.begun()
+    root = folder_at(str(path), follow_links=asked.follow_redirects) if is_remote(str(path)) else entry_of(str(path))
     if root.kind != "directory":
         raise UsageError(f"{path} is not a folder: name the folder of a release")
-    owner = None if key is None else key_at(key)
+    owner = None if asked.key is None else key_at(asked.key)
     judge = Judge(RULES, Grading(), version="", path=NAME)
-    coverage = Coverage(sampled=quick)
+    coverage = Coverage(sampled=asked.quick)
     report = Report("release", "", judge.tally, coverage, arguments=revision_of(root.url))
     with within_limits(judge, "."), limited(limits.of_own_files):
-        found = _manifest(root, manifest, judge, follow_redirects=follow_redirects)
+        found = _manifest(root, asked.manifest, judge, follow_redirects=asked.follow_redirects)
         if found is not None:
             report.format, report.version = found.head.format or "release", found.head.version
-            is_whole = _verify(root, found, judge, report, quick=quick, jobs=jobs, limits=limits, progress=progress)
+            is_whole = _verify(root, found, judge, report, replace(asked, limits=limits))
             claims = check_claims(root, found, judge)
             if owner is not None:
                 if is_whole:
@@ -110,28 +103,20 @@ def _manifest(root: Entry, named: str | Path | None, judge: Judge, *, follow_red
     return read_manifest(entry, judge)
 
 
-def _verify(
-    root: Entry,
-    manifest: Manifest,
-    judge: Judge,
-    report: Report,
-    *,
-    quick: bool,
-    jobs: int | None,
-    limits: Limits,
-    progress: Callable[[Progress], None] | None,
-) -> bool:
+def _verify(root: Entry, manifest: Manifest, judge: Judge, report: Report, asked: Verifying) -> bool:
     """Compare the files with the manifest; return whether the store could list them."""
-    found = _listing(root, manifest, quick=quick)
+    found = _listing(root, manifest, quick=asked.quick)
     report.coverage.shards_total = len(manifest.files)
     digests: dict[str, FileFacts] = {}
     unread: dict[str, Unread] = {}
     taken_over = 0
     by_store: set[str] = set()
-    if not quick:
+    if not asked.quick:
         entries = sorted(to_hash(manifest, found), key=lambda each: (-each.size, each.path))
         hashed = known_at(root.url, manifest.head.tree.sha256)
-        digests, unread = _hashed(entries, hashed, jobs or available_processors(), Meter(limits), progress, by_store)
+        digests, unread = _hashed(
+            entries, hashed, asked.jobs or available_processors(), Meter(asked.limits), asked.progress, by_store
+        )
         taken_over = hashed.taken_over
         # A store may report only when a file is read that it is missing.
         if gone := {path for path, why in unread.items() if why.is_missing}:
@@ -144,7 +129,7 @@ def _verify(
     check_sums(manifest, judge)
     if not found.is_whole:
         judge.coverage.skip(".", FILE_ADDED.code, "the store does not list its files")
-    report.coverage.shards_seen = 0 if quick else len(manifest.files) - len(unread)
+    report.coverage.shards_seen = 0 if asked.quick else len(manifest.files) - len(unread)
     report.coverage.bytes = sum(facts.size for path, facts in digests.items() if path not in by_store)
     report.results = {
         "tree": msgspec.to_builtins(manifest.head.tree),

@@ -8,8 +8,7 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, convert, to_builtins
-from msgspec.structs import replace
+from msgspec import convert, to_builtins
 
 from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, together, unread_files
 from corpusfmt.conversion.options import Losses
@@ -20,13 +19,13 @@ from corpusfmt.engine.sharing import WHOLE, Whole, Work
 from corpusfmt.formats import ReadOptions
 from corpusfmt.formats.columns import refuse_fields
 from corpusfmt.io.keys import DEFAULT_MEMORY, Place, repeated
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits, Meter, limited
+from corpusfmt.io.limits import Meter, limited
 from corpusfmt.io.paths import noting_outputs, printable
 from corpusfmt.io.publish import output_at
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import BadInput, Document, Json, UsageError
-from corpusfmt.options import File, like
+from corpusfmt.options import like, takes_options
 from corpusfmt.statistics.count import (
     DOCUMENTS,
     DOMAINS,
@@ -37,6 +36,7 @@ from corpusfmt.statistics.count import (
     documents_of,
 )
 from corpusfmt.statistics.domains import domains_in, public_suffix_list
+from corpusfmt.statistics.options import OPTIONAL, Asked, Counting
 from corpusfmt.statistics.result import Statistics
 from corpusfmt.statistics.sizes import (
     LENGTHS,
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from corpusfmt.engine.parts import Kind, Parts
 
 #: What is counted only if asked for.
-OPTIONAL = ("words", "domains", "repeats", "attributes")
-DEFAULT = ("words",)
 _MOST_REPEATED = 20
 _BYTES_A_TASK = 8 * 1024 * 1024
 _TASKS = 1_000
@@ -64,35 +62,8 @@ _TASKS = 1_000
 _LEAST_MEMORY = 24 * 1024 * 1024
 
 
-class Asked(Struct, frozen=True):
-    """What is counted: the options that all parts of a run have in common."""
-
-    path: str
-    format: str
-    count: list[str]
-    record_set: str | None
-    follow_links: bool
-    columns: File | None = None
-    field: Mapping[str, str] = {}
-
-
-@noting_outputs()
-def stats(
-    path: str | Path,
-    *,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    count: Sequence[str] = DEFAULT,
-    domains: str | Path | None = None,
-    tokenizer: str | Path | None = None,
-    record_set: str | None = None,
-    columns: str | Path | None = None,
-    field: Mapping[str, str] | None = None,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    follow_links: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-) -> Statistics:
+@takes_options(Counting)
+def stats(path: str | Path, asked: Counting) -> Statistics:
     """Return statistics of a corpus in any format, from one pass in bounded memory.
 
     `count` names optional counts, which take longer: `words` (with scripts), `domains`, `repeats` of lines and documents, and `attributes`.
@@ -104,37 +75,26 @@ def stats(
     Raises `UsageError` for a path without documents and wrong arguments, `BadInput` for a layout that cannot be read, and
     `Incomplete` (or its subclass `LimitReached`) if the run did not finish.
     """
-    profile = None if columns is None else str(columns)
-    asked = Asked(str(path), format, list(count), record_set, follow_links, profile, field or {})
-    return statistics_of(asked, domains, tokenizer, jobs=jobs, engine=engine, limits=limits, progress=progress)
+    return statistics_of(str(path), asked)
 
 
 @noting_outputs()
-def statistics_of(
-    asked: Asked,
-    domains: str | Path | None = None,
-    tokenizer: str | Path | None = None,
-    *,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-    part: Whole = WHOLE,
-) -> Statistics:
+def statistics_of(path: str, asked: Counting, part: Whole = WHOLE) -> Statistics:
     """Count like `stats`, as a whole or as a part of a run."""
     for name in asked.count:
         if name not in OPTIONAL:
             raise UsageError(unknown("statistic", name, OPTIONAL))
-    listed = None if domains is None else output_at(domains, "the domains")
+    engine, tokenizer = asked.engine, asked.tokenizer
+    listed = None if asked.domains is None else output_at(asked.domains, "the domains")
     part.next_input()
     known = convert(part.planned.get("tokenizer"), TokenizerFile | None)
     wanted = {*asked.count, *(["domains"] if listed else []), *(["tokens"] if tokenizer or known else [])}
-    limits = limits.begun()
-    prepare(engine, jobs, "corpusfmt.statistics.count")
+    limits = asked.limits.begun()
+    prepare(engine, asked.jobs, "corpusfmt.statistics.count")
     reading = like(ReadOptions, asked)
     with limited(limits) as planned:
         corpus = corpus_at(
-            placed(engine, asked.path),
+            placed(engine, path),
             asked.format,
             reading,
             to="count",
@@ -143,13 +103,15 @@ def statistics_of(
             follow_links=asked.follow_links,
         )
     refuse_fields(corpus.format, reading)
-    path = corpus.entry.url if revision_of(corpus.entry.url) else asked.path  # with the commit
-    jobs = jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
+    path = corpus.entry.url if revision_of(corpus.entry.url) else path  # with the commit
+    jobs = asked.jobs or default_jobs(sum(shard.size for shard in corpus.shards), len(corpus.shards))
     with temporary_folder() as scratch, Workers(engine, jobs) as workers:
         used = kept_tokenizer(tokenizer, scratch / TOKENIZER) if tokenizer else known
         for name in (LINES, DOCUMENTS, DOMAINS):
             (scratch / name).mkdir()
-        part.ask(replace(asked, path=path, count=sorted(set(asked.count))))
+        part.ask(
+            like(Asked, asked, path=path, count=sorted(set(asked.count)), columns=reading.columns, field=reading.field)
+        )
         tasks = list(_tasks(corpus, scratch, frozenset(wanted)))
         none = Size({unit: Sketch() for unit in LENGTHS if unit not in UNITS_ASKED_FOR or unit in wanted})
         about = (corpus.format.name, corpus.plan.version, wanted, used)
@@ -157,7 +119,7 @@ def statistics_of(
         here = [tasks[position] for position in part.positions(work.sizes)]
         sizes = [sum(shard.size for shard in task.shards) for task in here]
         names = [task.shards[0].name for task in here]
-        results = results_of("counting", count_shards, here, names, sizes, workers, meter, progress, scratch)
+        results = results_of("counting", count_shards, here, names, sizes, workers, meter, asked.progress, scratch)
         counted = Counted(none)
         for _, each in part.results(work, results, meter):
             counted.merge(each)
@@ -182,7 +144,7 @@ def joined(
     from corpusfmt.engine.parts import refuse_masked  # noqa: PLC0415 - ordinary runs need none
 
     refuse_masked(parts.asked.path)
-    return statistics_of(parts.asked, domains, progress=progress, part=parts)
+    return statistics_of(parts.asked.path, like(Counting, parts.asked, domains=domains, progress=progress), parts)
 
 
 def kind_of_parts() -> Kind[Counted]:
