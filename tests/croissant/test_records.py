@@ -22,13 +22,13 @@ from support import run_cli
 
 import corpusfmt
 from corpusfmt.formats import CheckOptions, ReadOptions
-from corpusfmt.formats.croissant.data import csvrows, judging, reader
+from corpusfmt.formats.croissant.data import csvrows, judging, reader, tables
 from corpusfmt.formats.croissant.data.documents import plan_reading
 from corpusfmt.formats.croissant.model.casts import date_in, date_pattern
 from corpusfmt.io.limits import LimitReached, Limits
 from corpusfmt.io.paths import entry_of
 from corpusfmt.io.text import NumberFault
-from corpusfmt.model import BadInput, Finding, UsageError
+from corpusfmt.model import BadInput, Finding, Location, UsageError
 
 Json = dict[str, Any]
 
@@ -1010,6 +1010,52 @@ def test_references_to_very_many_columns_of_a_file(broken: str, tmp_path: Path) 
     assert found == [(3, 'recordSet "r" › field "r/c149": `7` is not a value of `films/c149`')]
     left_out = [reason for _, what, reason in report.coverage.not_run if what == "CRO613"]
     assert left_out == (['recordSet "films" › field "films/c77": some values cannot be read'] if broken else [])
+
+
+@pytest.mark.parametrize("broken", [range(60), range(0, 60, 3)])
+def test_references_to_columns_that_cannot_be_read_leave_the_others_checked(broken: range, tmp_path: Path) -> None:
+    names = [f"c{number}" for number in range(61)]
+    films = [field("", "films.csv", {"column": name}, "sc:Integer", **{"@id": f"films/{name}"}) for name in names]
+    views = [field(name, "views.csv", {"column": name}, references={"@id": f"films/{name}"}) for name in names]
+    header, row = ",".join(names), ",".join("x" if number in broken else "1" for number in range(61))
+    contents = {"films__csv": f"{header}\n{row}\n".encode(), "views__csv": f"{header}\n{',2' * 60}\n".encode()}
+    path = write(tmp_path, TABLES, record_set(*films, name="films"), record_set(*views), **contents)
+    report = corpusfmt.validate(path, format="croissant", data=True)
+    assert report.by_rule["CRO613"] == len(set(range(1, 61)) - set(broken))
+    left_out = [reason for _, what, reason in report.coverage.not_run if what == "CRO613"]
+    assert len(left_out) == len(broken)
+    assert all("some values cannot be read" in each for each in left_out)
+
+
+def test_transformed_columns_of_a_file_are_referenced_one_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reader, "_TRANSFORMED_BYTES", 3000)
+
+    def words(number: int) -> Json:
+        split = {"source": {"transform": {"separator": " "}}, "isArray": True, "arrayShape": "-1"}
+        return field("", "films.csv", {"column": f"c{number}"}, **split, **{"@id": f"w{number}/words"})
+
+    sets = [record_set(words(number), name=f"w{number}") for number in (0, 1)]
+    views = [
+        field(f"v{number}", "views.csv", {"column": "v"}, references={"@id": f"w{number}/words"}) for number in (0, 1)
+    ]
+    contents = {"films__csv": f"c0,c1\n{'a ' * 30}b,{'a ' * 30}b\n".encode(), "views__csv": b"v\nb\nc\n"}
+    report = corpusfmt.validate(write(tmp_path, TABLES, *sets, record_set(*views), **contents), data=True)
+    assert [each.code for each in report.findings if each.code.startswith("CRO6")] == ["CRO613", "CRO613"]
+
+
+@pytest.mark.parametrize("has_numpy", [True, False])
+def test_keys_of_many_references_wait_in_bounded_memory(
+    has_numpy: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judging, "HAS_NUMPY", has_numpy)
+    leaf: Any = object()
+    watched = judging._Watched(tables.KeyOf([leaf], required=False), tmp_path, None, 10)
+    for _ in range(4):
+        watched.take(reader.Table(8, {id(leaf): list("abcdefgh")}, lambda _: Location("t.csv")))
+    watched.close()
+    assert len(list(tmp_path.glob("*.keys"))) == 2
 
 
 def test_many_references_that_lead_nowhere(tmp_path: Path) -> None:

@@ -138,6 +138,14 @@ def test_a_profile_that_ignores_findings_is_named_with_what_it_ignores(built: Pa
     assert str(tmp_path).encode() not in data
 
 
+def test_an_empty_profile_is_one(built: Path, tmp_path: Path) -> None:
+    (tmp_path / "none.toml").touch()
+    folder = tmp_path / "corpus"
+    shutil.copytree(built, folder)
+    corpusfmt.seal(folder, attest=True, profile=str(tmp_path / "none.toml"))
+    assert statement_of(folder / VERIFICATION)["predicate"][SUMMARY]["profiles"] == ["none.toml"]
+
+
 def test_nothing_depends_on_folder_clock_or_key(built: Path, keys: tuple[Path, Path], tmp_path: Path) -> None:
     made = []
     for name in ("one", "another/folder"):

@@ -42,7 +42,7 @@ from corpusfmt.options import like, takes_options
 from corpusfmt.profiles import shipped_profile
 from corpusfmt.release.options import Sealing
 from corpusfmt.release.signing import Signer, signer_of
-from corpusfmt.rules import Grading, Judge, finding_of
+from corpusfmt.rules import STANDARD, Grading, Judge, finding_of
 
 
 @takes_options(Sealing)
@@ -167,9 +167,8 @@ def statements_of(manifest: Manifest, digest: str, report: Report, grading: Grad
     fmt, _ = named_format(report.format)
     known = {rule.code: rule for rule in (*fmt.rules, *RULES)}
     rules = {code: grading.judged(rule, report.version, "")[0] or "ignored" for code, rule in known.items()}
-    profiles = {
-        Path(each.name).name: (each.text or shipped_profile(each.name).text).encode() for each in grading.profiles
-    }
+    asked = (shipped_profile(each.name) if each == STANDARD else each for each in grading.profiles)
+    profiles = {Path(each.name).name: each.text.encode() for each in asked}
     made = {
         PROVENANCE: provenance(manifest),
         VERIFICATION: verification(manifest, report, profiles, rules),

@@ -123,6 +123,7 @@ class _Watched:
         rows, keys = _keys_in(self.key.leaves, table)
         if not HAS_NUMPY:
             self._writer.extend(map(_hash_of, keys), map(self._row.__add__, rows))
+            self._make_room()
         elif keys:
             hashes = combined([hashes_of(part) for part in zip(*keys, strict=True)])
             self._write(hashes, np.array(rows, dtype=np.int64))
@@ -147,8 +148,11 @@ class _Watched:
     def _spill(self, blocks: Iterable[tuple[Keys, npt.NDArray[np.int64]]]) -> None:
         for keys, rows in blocks:
             self._writer.add_columns((as_hashes(keys).tobytes(), rows.astype(np.uint64).tobytes()))
-            if len(self._writer.columns[0]) > self._most_waiting:
-                self._writer.close()
+            self._make_room()
+
+    def _make_room(self) -> None:
+        if len(self._writer.columns[0]) > self._most_waiting:
+            self._writer.close()
 
     def close(self) -> None:
         """Write the keys that may occur twice."""
@@ -376,7 +380,8 @@ class _DataJudge:
                 with suppress(NotRead):  # the reference itself reports it
                     drawn = leaf_of(remote.field)  # its values are taken unchanged
                     leaf = drawn if isinstance(drawn.origin, Resource) else remote
-            is_column = isinstance(leaf.origin, FileObject) and leaf.take.kind == "column"
+            # Transformed values of several fields would share the limit of their memory.
+            is_column = isinstance(leaf.origin, FileObject) and leaf.take.kind == "column" and not leaf.steps
             together[id(leaf.origin) if is_column else name][name] = leaf
         for leaves in together.values():
             self._collect_together(leaves)
@@ -393,6 +398,7 @@ class _DataJudge:
         if not half:
             self._targets |= dict.fromkeys(leaves, reason)
             return
+        self._passes[id(next(iter(leaves.values())).origin)] -= 1  # columns that can be read have as many as if alone
         for some in (list(leaves)[:half], list(leaves)[half:]):
             self._collect_together({name: leaves[name] for name in some})
 
