@@ -1033,7 +1033,7 @@ def test_transformed_columns_of_a_file_are_referenced_one_at_a_time(
     monkeypatch.setattr(reader, "_TRANSFORMED_BYTES", 3000)
 
     def words(number: int) -> Json:
-        split = {"source": {"transform": {"separator": " "}}, "isArray": True, "arrayShape": "-1"}
+        split: Json = {"source": {"transform": {"separator": " "}}, "isArray": True, "arrayShape": "-1"}
         return field("", "films.csv", {"column": f"c{number}"}, **split, **{"@id": f"w{number}/words"})
 
     sets = [record_set(words(number), name=f"w{number}") for number in (0, 1)]
