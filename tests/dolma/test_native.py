@@ -35,7 +35,7 @@ from corpusfmt.formats.dolma.ruleset import RULES
 from corpusfmt.formats.dolma.spans import Spans
 from corpusfmt.formats.rows import files
 from corpusfmt.io.scan import double_encoding_at
-from corpusfmt.io.text import strict_json
+from corpusfmt.io.text import MOST_VALUES, strict_json
 from corpusfmt.model import Location, Report
 from corpusfmt.rules import Grading, Judge
 
@@ -253,6 +253,19 @@ def test_doubts_are_left_to_the_rules() -> None:
     assert native.attributes(_attributes_line("[[0,9223372036854775808,1]]")) is None
 
 
+@pytest.mark.parametrize("row", [f"{DOCUMENT}}}", f"{ATTRIBUTES}}}"])
+@pytest.mark.parametrize("separators", [rb"\"\\,[{" * 9, b"[,{"])
+def test_rows_of_too_many_values_are_not_accepted(row: str, separators: bytes) -> None:
+    read, codes = (
+        (native.documents, document_codes) if row.startswith(DOCUMENT) else (native.attributes, attributes_codes)
+    )
+    others = len(re.findall(r"[,{\[]", row)) + 2
+    for values, is_accepted in ((MOST_VALUES - others, True), (MOST_VALUES - others + 1, False)):
+        more = b',"x":["%b"%b]}' % (separators, b",1" * values)
+        line = row.encode()[:-1] + more
+        assert (read(line) is not None, codes(line)) == (is_accepted, [] if is_accepted else ["GEN301"])
+
+
 @pytest.mark.parametrize("opening", [b"[", b'{"a":', b'{"id":"1","attributes":{"a":['])
 def test_bottomless_nesting_is_not_accepted(opening: bytes) -> None:
     for data in (opening * 100_000, DOCUMENT.encode() + b',"x":' + opening * 100_000):
@@ -342,6 +355,12 @@ def test_spans_that_are_not_accepted(value: str) -> None:
 )
 def test_what_is_no_row_of_attributes_is_not_accepted(line: bytes) -> None:
     assert native.attributes(line) is None
+
+
+def test_names_of_rows_that_are_not_accepted_are_not_noted() -> None:
+    line = b'{"id":"1","attributes":{"%b":1}}\n'
+    found = kernel.attributes(line % b"a" + (line % b"b").replace(b"}}", b"}}x"))
+    assert (found[1], found[3]) == (1, [(0, ("a",))])
 
 
 _clocks = st.one_of(

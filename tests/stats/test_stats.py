@@ -201,6 +201,20 @@ t                  6      0
     )
 
 
+def test_rows_of_too_many_values_are_rejected_as_they_are_judged(tmp_path: Path) -> None:
+    many = [[0, 1, 0.5]] * 250_001
+    rows = [document(1), document(2, metadata={"x": many})]
+    write_rows(tmp_path / "documents/a.jsonl.gz", rows)
+    write_rows(tmp_path / "attributes/s/a.jsonl.gz", [beside(rows[0], q=many), beside(rows[1], q=[])])
+    found = corpusfmt.stats(tmp_path)
+    assert (found.total.documents, found.rejected) == (0, 2)
+    judged = corpusfmt.validate(tmp_path).findings
+    assert [(each.code, each.location.path) for each in judged] == [
+        ("GEN301", "attributes/s/a.jsonl.gz"),
+        ("GEN301", "documents/a.jsonl.gz"),
+    ]
+
+
 def test_scores_that_are_no_confidence_are_not_counted(tmp_path: Path) -> None:
     scores = [10**40, -(10**400), True, "0.5", None, 1e300, [0.5], {"prob": 1}, 0.25]
     rows = [document(number, metadata={"language_score": score}) for number, score in enumerate(scores)]

@@ -450,6 +450,22 @@ inline bool read_row(Rows<Record>& block, bool, Record& row) {
     return true;
 }
 
+// Whether a row has more values than `io.text` decodes: all but the first follow a separator outside of strings.
+inline bool has_too_many_values(std::string_view row) {
+    constexpr size_t kMostValues = 1'000'000;
+    const auto is_separator = [](char byte) { return (byte == ',') | (byte == '[') | (byte == '{'); };
+    const auto is_too_many = [](auto number) { return static_cast<size_t>(number) > kMostValues; };
+    if (row.size() <= kMostValues || !is_too_many(std::count_if(row.begin(), row.end(), is_separator))) return false;
+    size_t values = 0;
+    bool inside = false;
+    for (size_t at = 0; at < row.size(); ++at) {
+        if (row[at] == '"') inside = !inside;
+        else if (row[at] == '\\') ++at;
+        else values += !inside && is_separator(row[at]);
+    }
+    return is_too_many(values);
+}
+
 // The rows of whole lines before the first that is not clean, if there are any. A zero follows `lines`.
 template <typename Row>
 std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, std::optional<std::string_view> name = {}) {
@@ -465,12 +481,13 @@ std::unique_ptr<Rows<Row>> clean_rows(std::string_view lines, std::optional<std:
         Row row;
         found->parser.start(at, end);
         found->parser.skip_space();
-        const bool is_read = (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
+        const bool is_read = !has_too_many_values(bytes) && (ascii || is_utf8(bytes)) && read_row(*found, ascii, row) && found->parser.skip_space();
         if (!is_read || found->parser.at() != end_of_row) break;
         found->rows.push_back(row);
         found->end = std::min(static_cast<size_t>(end_of_row - lines.data()) + 1, lines.size());
         at = end_of_row + 1;
     }
+    if (!found->shapes.empty() && found->shapes.back().row == found->rows.size()) found->shapes.pop_back();  // of the row that is not clean
     return found->rows.empty() ? nullptr : std::move(found);
 }
 
