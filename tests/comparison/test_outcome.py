@@ -112,3 +112,17 @@ def test_sources_beyond_a_thousand_are_counted_together(tmp_path: Path) -> None:
     found = corpusfmt.compare(*(release(tmp_path / name, rows) for name in ("old", "new")))
     assert len(found.by_source) == 1_001
     assert found.by_source["…"].same == 200
+
+
+def test_names_beyond_a_thousand_are_neither_gone_nor_moved(tmp_path: Path) -> None:
+    rows = [row(number, source=f"s{number}", metadata={"language": f"l{number}"}) for number in range(1_100)]
+    first = row(-1, source="first", metadata={"language": "first"})
+    for more, name in (("removed", "old"), ("added", "new")):
+        sides = {"old": rows, "new": rows, name: [first, *rows]}
+        found = corpusfmt.compare(*(release(tmp_path / more / each, sides[each]) for each in ("old", "new")))
+        assert (found.documents.same, found.documents.found) == (1_100, {more: 1})
+        said = found.as_json()
+        for names in ("languages", "sources"):
+            assert (said[f"removed_{names}"], said[f"added_{names}"]) == (
+                (["first"], []) if more == "removed" else ([], ["first"])
+            )

@@ -16,6 +16,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from corpusfmt.comparison.matching import COLUMNS, RUN_ROWS, place_of
+from corpusfmt.comparison.result import FURTHER
 from corpusfmt.conversion.documents import CUT, refuse_unread
 from corpusfmt.formats import CheckOptions, LeftOut, Rejected, Shard, named_format
 from corpusfmt.formats.provenance import lasting
@@ -25,8 +26,6 @@ from corpusfmt.model import BadInput, Document, Finding, Json
 from corpusfmt.wording import clipped
 
 OnBadRecord = Literal["stop", "skip"]
-#: Replaces further languages and sources if there are too many to list.
-FURTHER = "…"
 #: The maximum numbers of names of languages, of sources and of fields that are distinguished.
 MOST_NAMES = 1_000
 MOST_FINDINGS = 10

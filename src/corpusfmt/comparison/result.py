@@ -10,6 +10,9 @@ from msgspec.structs import asdict
 from corpusfmt.model import Finding, Json, UsageError, html_table
 from corpusfmt.wording import clipped
 
+#: Replaces further languages and sources if there are too many to list.
+FURTHER = "…"
+
 
 class Counts(Struct):
     """Numbers of documents by outcome.
@@ -182,13 +185,17 @@ def _release(release: ComparedRelease) -> Json:
 
 
 def gone(groups: dict[str, Counts]) -> list[str]:
-    """Return the names of groups without any remaining documents."""
-    return [name for name, each in groups.items() if each.old and not each.new]
+    """Return the names of groups without any remaining documents. Those that remain may be counted as `FURTHER`."""
+    rest = groups.get(FURTHER, Counts()).new
+    return [
+        name for name, each in groups.items() if each.new == 0 < each.old and (not rest or each.removed == each.old)
+    ]
 
 
 def come(groups: dict[str, Counts]) -> list[str]:
-    """Return the names of groups without any old documents."""
-    return [name for name, each in groups.items() if each.new and not each.old]
+    """Return the names of groups without any old documents. Old ones may be counted as `FURTHER`."""
+    rest = groups.get(FURTHER, Counts()).old
+    return [name for name, each in groups.items() if each.old == 0 < each.new and (not rest or each.added == each.new)]
 
 
 def refused_unknown(fail_on: Sequence[str]) -> Sequence[str]:

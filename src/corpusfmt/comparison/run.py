@@ -37,7 +37,7 @@ from corpusfmt.comparison.reading import (
     ids_of,
     read_task,
 )
-from corpusfmt.comparison.result import ComparedRelease, Comparison, Counts, Difference, FieldChange
+from corpusfmt.comparison.result import FURTHER, ComparedRelease, Comparison, Counts, Difference, FieldChange
 from corpusfmt.conversion.layout import Corpus, corpus_at, count_unread, name_of, path_of, together, unread_files
 from corpusfmt.conversion.options import Losses
 from corpusfmt.engine.executors import Workers, default_jobs, placed, prepare
@@ -211,7 +211,10 @@ def _places(side: Side, numbers: dict[str, int]) -> Places:
 
     series = side.series
     first = np.cumsum([0, *(len(read.labels) for read in side.read)], dtype=np.int64)
-    where = [number(f"/{series[label.shard]}") << SHARD_SHIFT | number(label.language) for label in side.labels]
+    where = [
+        number(f"/{series[label.shard]}") << SHARD_SHIFT | number("" if label.language == FURTHER else label.language)
+        for label in side.labels
+    ]
     return Places(first, np.array(where, np.int64))
 
 
