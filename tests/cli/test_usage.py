@@ -171,7 +171,10 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["validat", "."], "error: no such command 'validat'. Did you mean 'validate'?"),
+        (["validat", "."], "error: no such command 'validat' (did you mean `validate`?)"),
+        (["check", "."], "error: no such command 'check' (did you mean `validate`?)"),
+        (["explain", "OSC201"], "error: no such command 'explain' (did you mean `rule`?)"),
+        (["validate", ".", "--json"], "error: no such option: --json (did you mean `--output-format json`?)"),
         (["validate", ".", "--profil", "strict"], "error: no such option: --profil (did you mean `--profile`?)"),
         (
             ["convert", "a", "b", "--prefer", "x"],

@@ -10,7 +10,7 @@ import typer
 from corpusfmt.cli.commands import Command, Group, PrintingCommand
 from corpusfmt.cli.console import Colour, print_version, set_colour, warn
 from corpusfmt.cli.options import declared
-from corpusfmt.wording import clipped_message, plain
+from corpusfmt.wording import clipped_message, meant, plain
 
 #: The class typer raises for wrong arguments, found through its subclass because it has moved between versions.
 _WRONG_ARGUMENTS: Any = typer.BadParameter.__bases__[0]
@@ -38,6 +38,17 @@ _COMMANDS: dict[str, tuple[str, type[Command]]] = {
     "doctor": ("doctor", PrintingCommand),
 }
 _GROUP = "report"
+_NO_COMMAND = "No such command "
+#: What people type who know other tools.
+_ELSEWHERE = {
+    "check": "validate",
+    "lint": "validate",
+    "explain": "rule",
+    "rules": "rule",
+    "head": "show",
+    "--json": "--output-format json",
+    "--strict": "--profile strict",
+}
 
 
 def _print_version(wanted: bool) -> None:
@@ -67,6 +78,7 @@ def application(named: str | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
+        suggest_commands=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         help="Validate, convert, describe and build text corpora: OSCAR 1.0/1.1, Dolma, Croissant 1.0/1.1.",
         epilog="Exit status: 0 nothing at or above --fail-on; 1 findings; 2 wrong usage; 3 did not finish; 130 interrupted; 143 terminated.",
@@ -98,13 +110,17 @@ def _explain(error: Any) -> None:
     if error.ctx is not None and error.message == error.ctx.get_help():
         error.show()
         return
-    alike, message = getattr(error, "possibilities", None), error.format_message()
+    message = error.format_message().rstrip(".")
     if hasattr(error, "option_name") and hasattr(error, "possibilities"):
         known = (each for option in error.ctx.command.params for each in option.opts)
         # `--prefer` begins `--prefer-attributes`, however unlike it is.
-        alike = [*(each for each in known if each.startswith(error.option_name)), *(alike or ())]
-    if alike:
-        message = f"{error.message} (did you mean `{alike[0]}`?)"
-    warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:])).rstrip('.')}")
+        alike = [*(each for each in known if each.startswith(error.option_name)), *(error.possibilities or ())]
+        likely = _ELSEWHERE.get(error.option_name) or next(iter(alike), None)
+        message = error.message + (f" (did you mean `{likely}`?)" if likely else "")
+    elif message.startswith(_NO_COMMAND):
+        name = message.removeprefix(_NO_COMMAND).strip("'")
+        likely = _ELSEWHERE.get(name)
+        message += f" (did you mean `{likely}`?)" if likely else meant(name, error.ctx.command.commands)
+    warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:]))}")
     if error.ctx is not None:
         warn(f"  help: `{error.ctx.command_path} --help` lists the commands and options")
