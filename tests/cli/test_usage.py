@@ -175,6 +175,8 @@ def test_text_is_for_the_terminal_and_everything_else_utf_8(name: str, tmp_path:
         (["check", "."], "error: no such command 'check' (did you mean `validate`?)"),
         (["explain", "OSC201"], "error: no such command 'explain' (did you mean `rule`?)"),
         (["validate", ".", "--json"], "error: no such option: --json (did you mean `--output-format json`?)"),
+        (["convert", "a", "b", "--json"], "error: no such option: --json\n"),
+        (["report", "check", "."], "error: no such command 'check'\n"),
         (["validate", ".", "--profil", "strict"], "error: no such option: --profil (did you mean `--profile`?)"),
         (
             ["convert", "a", "b", "--prefer", "x"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -105,6 +106,12 @@ def parse_and_run(arguments: list[str]) -> Any:
         return error.exit_code
 
 
+def _ours(name: str, known: Container[str]) -> str | None:
+    """Return what other tools call by a name, if it is known here."""
+    ours = _ELSEWHERE.get(name, "")
+    return ours if ours.partition(" ")[0] in known else None
+
+
 def _explain(error: Any) -> None:
     """Print the parser's error, escaped: arguments may be file names chosen by strangers."""
     if error.ctx is not None and error.message == error.ctx.get_help():
@@ -112,15 +119,16 @@ def _explain(error: Any) -> None:
         return
     message = error.format_message().rstrip(".")
     if hasattr(error, "option_name") and hasattr(error, "possibilities"):
-        known = (each for option in error.ctx.command.params for each in option.opts)
+        known = [each for option in error.ctx.command.params for each in option.opts]
         # `--prefer` begins `--prefer-attributes`, however unlike it is.
         alike = [*(each for each in known if each.startswith(error.option_name)), *(error.possibilities or ())]
-        likely = _ELSEWHERE.get(error.option_name) or next(iter(alike), None)
+        likely = _ours(error.option_name, known) or next(iter(alike), None)
         message = error.message + (f" (did you mean `{likely}`?)" if likely else "")
     elif message.startswith(_NO_COMMAND):
         name = message.removeprefix(_NO_COMMAND).strip("'")
-        likely = _ELSEWHERE.get(name)
-        message += f" (did you mean `{likely}`?)" if likely else meant(name, error.ctx.command.commands)
+        commands = error.ctx.command.commands
+        likely = _ours(name, commands)
+        message += f" (did you mean `{likely}`?)" if likely else meant(name, commands)
     warn(f"error: {plain(clipped_message(message[:1].lower() + message[1:]))}")
     if error.ctx is not None:
         warn(f"  help: `{error.ctx.command_path} --help` lists the commands and options")
