@@ -28,7 +28,7 @@ from corpusfmt.statistics.sizes import (
     Counted,
     Size,
     Sketch,
-    count_months,
+    count_month,
     count_name,
     tokens_in,
 )
@@ -187,8 +187,8 @@ class _Counting:
         self._texts.append(text)
         self._bytes += len(text) + _DOCUMENT_BYTES
         self._lengths.labels.append((clipped(document.lang or ""), clipped(document.source or ""), variant))
-        count_months(self.result.created, [document.created])
-        count_months(self.result.added, [document.added])
+        count_month(self.result.created, document.created)
+        count_month(self.result.added, document.added)
         if document.metadata:
             self._note(document.metadata, len(text))
         if "attributes" in self._task.count:
@@ -204,9 +204,10 @@ class _Counting:
         score = _score_of(metadata.get("language_score"), metadata.get("oscar"))
         if type(score) in _NUMBERS and abs(score) <= _MOST_SCORE:
             self._scores.extend([score])
-        texts = (text for name in _SNAPSHOT_FIELDS if isinstance(text := metadata.get(name), str))
-        if snapshot := next(filter(None, map(_SNAPSHOT.search, texts)), None):
-            count_name(self.result.snapshots, snapshot.group())
+        for name in _SNAPSHOT_FIELDS:
+            if isinstance(text := metadata.get(name), str) and (snapshot := _SNAPSHOT.search(text)):
+                count_name(self.result.snapshots, snapshot.group())
+                break
 
     def _note_spans(self, name: str, spans: Any) -> None:
         attribute = self.result.attribute(name)

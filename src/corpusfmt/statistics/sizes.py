@@ -361,6 +361,12 @@ def count_months(counter: Counter[str], dates: Iterable[str | None]) -> None:
         count_name(counter, _month(start), count)
 
 
+def count_month(counter: Counter[str], date: str | None) -> None:
+    """Count the month of a date, if there is one: a `Counter` for each document would take most of the time."""
+    if date:
+        count_name(counter, _month(_start_of_month(date)))
+
+
 @lru_cache(1 << 12)
 def _month(start: str) -> str:
     """Return the month of a date, given its first characters."""
