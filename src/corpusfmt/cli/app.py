@@ -122,7 +122,8 @@ def _explain(error: Any) -> None:
         known = [each for option in error.ctx.command.params for each in option.opts]
         # `--prefer` begins `--prefer-attributes`, however unlike it is.
         alike = [*(each for each in known if each.startswith(error.option_name)), *(error.possibilities or ())]
-        likely = _ours(error.option_name, known) or next(iter(alike), None)
+        is_elsewhere = error.option_name in _ELSEWHERE
+        likely = _ours(error.option_name, known) if is_elsewhere else next(iter(alike), None)
         message = error.message + (f" (did you mean `{likely}`?)" if likely else "")
     elif message.startswith(_NO_COMMAND):
         name = message.removeprefix(_NO_COMMAND).strip("'")
