@@ -86,6 +86,15 @@ def in_json_ld(folder: Path, text: str, name: str = "croissant.ttl") -> Any:
     return json.loads((folder / name).with_suffix(".json").read_bytes())
 
 
+@pytest.mark.parametrize("between", range(0, 420, 20))
+def test_claims_are_found_at_any_distance(between: int, tmp_path: Path) -> None:
+    """rdflib writes N-Triples in the order of a set: the claim of an extension may be anywhere before that of the version."""
+    claim = "<a> <http://purl.org/dc/terms/conformsTo> <http://mlcommons.org/croissant/{}> ."
+    lines = ["<a> a <https://schema.org/Dataset> .", claim.format("RAI/1.0"), "#" * between, claim.format("1.1")]
+    (tmp_path / "croissant.ttl").write_text("\n".join(lines))
+    assert "CRO204" not in codes(tmp_path / "croissant.ttl")
+
+
 VALUES = [
     ('sc:datePublished "2024-03-01"^^xsd:date', {"datePublished": {"@type": "xsd:date", "@value": "2024-03-01"}}),
     ("cr:isLiveDataset true", {"isLiveDataset": True}),
