@@ -206,7 +206,7 @@ def mlcroissant_fails(subject: ToLoad) -> Iterator[Problem]:
     datasets = {node.id or node.pointer: node for node in description.expansion.every if "sc:Dataset" in node.types}
     if len(datasets) > 1:
         at = description.places.of(list(datasets.values())[1].pointer)
-        message = f"mlcroissant: {len(datasets)} datasets, of which only one, at random, is loaded"
+        message = f"mlcroissant: {len(datasets)} datasets: all but one, at random, are not loaded"
         yield Problem(message, at, "keep one, and name the others by `@id` alone")
         return
     told: set[str] = set()
@@ -229,7 +229,8 @@ def _fails(view: View) -> Iterator[_Fault]:
         yield "`@type` is a list", at, f"write `{view.shape.name}` alone"
     names = view.all("sc:name")
     if len(names) > len({name.language for name in names if isinstance(name, Literal)}) > 0:
-        yield "`name` has several values", view.place("sc:name"), "keep one of them"
+        message = "`name` has several values in a language: all but one are not loaded"
+        yield message, view.place("sc:name"), "keep one of them"
     if isinstance(view, Dataset):
         yield from _of_dataset(view)
     elif isinstance(view, Resource):
