@@ -50,7 +50,7 @@ _ON_FOLDER = {
     "validate-folder": ("validate", "{url}/d", *_SOON),
     "convert-folder": ("convert", "{url}/d", "{out}", "--to", "dolma", *_SOON),
     "stats-folder": ("stats", "{url}/d", *_SOON),
-    "show-folder": ("show", "{url}/d", *_SOON),
+    "show-folder": ("show", "{url}/d"),
     "describe": ("describe", "{url}/d", *_SOON),
     "datasheet": ("datasheet", "{url}/d", "-o", "{out}", *_SOON),
     "verify": ("verify", "{url}/d", *_SOON),
