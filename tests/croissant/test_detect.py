@@ -119,6 +119,13 @@ def test_the_version_is_named(version: str, tmp_path: Path) -> None:
     assert ("CRO301" in report.coverage.rules_not_run) is (version == "0.8")
 
 
+def test_the_version_is_that_of_a_typed_reference(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(document(conformsTo={"@type": "sc:CreativeWork", "@id": f"{VERSION_IRI}1.1"})))
+    report = corpusfmt.validate(path)
+    assert (report.version, "CRO204" in report.by_rule) == ("1.1", False)
+
+
 @pytest.mark.parametrize(
     ("more", "version"),
     [

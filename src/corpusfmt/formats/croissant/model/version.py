@@ -18,7 +18,8 @@ OLD_NAMESPACES = frozenset({"http://mlcommons.org/schema/", "https://mlcommons.o
 _NEAR = re.compile(r"(?:https?://)?(?:www\.)?mlcommons\.org/croissant/?v?(\d+\.\d+)(?:\.\d+)?[/#]?", re.IGNORECASE)
 _OLD_IN_TEXT = re.compile(rb'"https?://mlcommons\.org/schema/')
 _CLAIMS_IN_TEXT = re.compile(
-    rb'conformsTo"\s*:\s*(\[[^\]]{0,2000}\]|[^,}\]]{0,400})|conformsTo([^"](?:(?!conformsTo).){0,400})', re.DOTALL
+    rb'conformsTo"\s*:\s*(\[[^\]]{0,2000}\]|\{[^}]{0,400}\}|[^,}\]]{0,400})|conformsTo([^"](?:(?!conformsTo).){0,400})',
+    re.DOTALL,
 )
 _IN_TEXT = re.compile(rb"mlcommons\.org/croissant/v?(\d\.\d)")
 _NEAR_EXTENSION = re.compile(
