@@ -121,6 +121,7 @@ def test_what_is_made_does_not_depend_on_what_is_installed(tmp_path: Path, monke
         ("README.md", "---\nlicense: other\nlicense_name: ours\n---\n", {"license": "other", "license_name": "ours"}),
         ("README.md", "---\npretty_name: Own\nsize_categories: [n>1T]\nlanguage: [de, fr]\n---\n", {"pretty_name": "Own", "language": ["de", "fr"]}),
         ("README.md", "---\nlicense: [\n---\n", {}),
+        ("README.md", '---\nlicense: mit\n    path: "de/*.gz"\ntags:\n- a\nviewer:\n- data_files: b\n---\n', {"tags": ["a"]}),
         ("README.md", "# No head", {}),
         ("CITATION.cff", "title: Own\nlicense: ODC-By-1.0\n", {"pretty_name": "Own", "license": "odc-by"}),
         ("LICENSE", "MIT License\n", {"license": "mit"}),

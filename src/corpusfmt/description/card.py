@@ -90,6 +90,7 @@ _MOST_BYTES = 4 * 1024 * 1024
 _FIRST = ("pretty_name", "language", "license", "size_categories", "source_datasets", "task_categories")
 _LAST = ("configs", "dataset_info")
 _DERIVED = frozenset({"language", "size_categories", *_LAST})
+_NAMES_FILES = re.compile(r"^\s*(?:-\s+)?(?:path|data_files):", re.MULTILINE)
 _KEY = re.compile(r"[A-Za-z_][\w-]*(?=:)")
 _NOT_IN_NAMES = re.compile(r'[<>:/\\|?*"\s]')
 _GLOB = re.compile(r"[][*?]")
@@ -178,13 +179,14 @@ def card_of(release: Release, existing: str = "") -> bytes:
 def card_of_source(text: str) -> str:
     """Return what a card says of what is made of its corpus: its head, but for what follows from the contents."""
     blocks = ((name, block) for name, block in _parted(text)[0].items() if name not in {*_LAST, "size_categories"})
-    # What a bracket or quote leaves open would take the rest with it.
-    lines = [line for _, block in blocks if _is_closed("\n".join(block)) for line in block]
+    lines = [line for _, block in blocks if _stands_alone("\n".join(block)) for line in block]
     return "\n".join(["---", *lines, "---", ""]) if lines else ""
 
 
-def _is_closed(text: str) -> bool:
-    return text.count("[") == text.count("]") and text.count("{") == text.count("}") and text.count('"') % 2 == 0
+def _stands_alone(text: str) -> bool:
+    """Return whether no bracket or quote is left open, which would take the rest with it, and no file of the source is named."""
+    is_closed = text.count("[") == text.count("]") and text.count("{") == text.count("}") and text.count('"') % 2 == 0
+    return is_closed and not _NAMES_FILES.search(text)
 
 
 def existing_card(path: Place) -> str:
