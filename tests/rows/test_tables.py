@@ -84,6 +84,18 @@ def test_what_needs_a_text_names_the_field_that_is_likely_to_have_it(tmp_path: P
         )
 
 
+@pytest.mark.parametrize(
+    "command", [("validate",), ("stats",), ("show",), ("describe",), ("convert", "out", "--to", "dolma")]
+)
+def test_objects_in_objects_are_no_error_of_ours(command: tuple[str, ...], tmp_path: Path) -> None:
+    for depth in (400, 900, 20_000):
+        (tmp_path / "in").mkdir(exist_ok=True)
+        (tmp_path / "in/a.jsonl").write_text('{"a":' * depth + '"long"' + "}" * depth + "\n")
+        done = run_cli(command[0], "in", *command[1:], cwd=tmp_path)
+        assert done.returncode in (0, 1, 2), done.stderr
+        assert b"internal error" not in done.stdout + done.stderr
+
+
 CSV = {
     "quoted": b'id,text\n1,"a, ""b""\nc"\n2,d\n',
     "blank lines and CR LF": b"id,text\r\n\r\n1,a\r\n",

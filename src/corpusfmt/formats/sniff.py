@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import nlargest
 from itertools import islice
@@ -156,12 +156,14 @@ def hint_of_text(rows: list[Json]) -> str:
 
 def _strings(row: Json) -> Iterator[tuple[Sequence[str], str]]:
     """Yield the strings of a row that may be a text, after the names that lead to them; those in objects last."""
-    for name, value in row.items():
-        if isinstance(value, str) and not _NO_TEXT.search(name):
-            yield [name], value
-    for name, value in row.items():
-        if isinstance(value, dict):
-            yield from (([name, *names], text) for names, text in _strings(value))
+    objects: deque[tuple[list[str], Json]] = deque([([], row)])
+    while objects:
+        names, values = objects.popleft()
+        for name, value in values.items():
+            if isinstance(value, dict):
+                objects.append(([*names, name], value))
+            elif isinstance(value, str) and not _NO_TEXT.search(name):
+                yield [*names, name], value
 
 
 def refuse_without(text: str, files: Iterable[Entry]) -> None:
