@@ -297,6 +297,16 @@ def test_stored_bytes_are_counted_piece_by_piece() -> None:
     assert counted == [300, 700, 700, 1000]
 
 
+def test_what_is_read_back_from_scratch_reaches_the_limit_of_time_alone() -> None:
+    meter = limits.Meter(Limits(total_bytes=10), spent=11)
+    meter.add(100, 0)
+    with pytest.raises(LimitReached, match="read 12 uncompressed bytes"):
+        meter.add(0, 1)
+    late = limits.Meter(Limits(timeout=1, ends=time.time() - 1))
+    with pytest.raises(LimitReached, match="not finished within"):
+        late.add(100, 0)
+
+
 def test_how_far_reading_is_is_told_every_few_megabytes() -> None:
     told: list[int] = []
     with limited(UNLIMITED, tell=told.append):

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 def limits_of(given: Mapping[str, Any], settings: Config | None = None) -> Limits:
     """Return the limits from the options, else the settings, else the defaults. Raises `UsageError`."""
-    from corpusfmt.io import limits as known
+    from corpusfmt.io.limits import AWAITING, NAMES, named_limits
 
-    named = pairs("--limit", given.get("limits", ()), known.NAMES)
-    limits = known.limits_of({**({} if settings is None else msgspec.to_builtins(settings.limit)), **named})
-    known.AWAITING.set(limits.begun())
+    typed = pairs("--limit", given.get("limits", ()), NAMES)
+    limits = named_limits({**({} if settings is None else msgspec.to_builtins(settings.limit)), **typed})
+    AWAITING.set(limits.begun())
     return limits
 
 

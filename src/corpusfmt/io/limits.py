@@ -96,7 +96,7 @@ UNLIMITED = Limits(None, guards_processor=False)
 NAMES: Mapping[str, Callable[[Any], Any]] = {"expansion": ratio, "total-bytes": size, "timeout": seconds}
 
 
-def limits_of(given: Sequence[str] | Mapping[str, Any]) -> Limits:
+def named_limits(given: Sequence[str] | Mapping[str, Any]) -> Limits:
     """Return the limits that options or settings name. Raises `UsageError`."""
     named = pairs("--limit", given, NAMES)
     return Limits(**{name.replace("-", "_"): NAMES[name](value) for name, value in named.items()})
@@ -111,7 +111,7 @@ Limited = Annotated[
         "20 CPU seconds and 5 more per MB read); repeatable.",
         flag="--limit",
         metavar="NAME=VALUE",
-        parse=limits_of,
+        parse=named_limits,
         completion="limits",
     ),
 ]
@@ -174,7 +174,7 @@ class Meter:
         if self._tell is not None and self.stored - self._told >= _TOLD_EVERY:
             self._told = self.stored
             self._tell(self.stored)
-        self.check(path)
+        self.check(path, of_bytes=read > 0)
 
     def fresh(self, file: object, first: int, upto: int) -> int:
         """Return how many of these bytes of a file (or of an unknown one) the task reads for the first time."""
@@ -207,10 +207,10 @@ class Meter:
     def _allowed(self) -> float:
         return CPU_SECONDS + self.stored * CPU_SECONDS_PER_BYTE
 
-    def check(self, path: str = "") -> None:
-        """Raise `LimitReached` if a limit of the task or the run is reached."""
+    def check(self, path: str = "", *, of_bytes: bool = True) -> None:
+        """Raise `LimitReached` if a limit of the task or the run is reached; `of_bytes` is whether that of bytes counts."""
         limits = self.limits
-        limits.check(self.total, path)
+        limits.check(self.total if of_bytes else 0, path)
         # No thread takes more time of the processor than passes, and the clock that tells how much passed is much faster.
         if limits.guards_processor and limits.timeout is None and time.monotonic() - self._began > self._allowed:
             taken, allowed = self._taken, self._allowed

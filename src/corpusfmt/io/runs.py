@@ -104,8 +104,7 @@ class Runs:
         for piece in self.pieces(low, high, END):
             for column, numbers in zip(columns, piece, strict=True):
                 column.frombytes(numbers.cast("B"))
-        # It allows more time; it is no input that could exceed a limit.
-        meter().stored += len(columns[0]) * self.width * _BYTES
+        meter().add(len(columns[0]) * self.width * _BYTES, 0)
         return columns
 
     def pieces(self, low: int, high: int, most: int) -> Iterator[list[memoryview[int]]]:
