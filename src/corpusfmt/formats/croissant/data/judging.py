@@ -122,7 +122,7 @@ class _Watched:
         """Take the rows of a table; a row without a value in some leaf has no key."""
         rows, keys = _keys_in(self.key.leaves, table)
         if not HAS_NUMPY:
-            self._writer.extend(map(_hash_of, keys), map(self._row.__add__, rows))
+            self._writer.extend(map(xxh64_intdigest, map(_as_bytes, keys)), map(self._row.__add__, rows))
             self._make_room()
         elif keys:
             hashes = combined([hashes_of(part) for part in zip(*keys, strict=True)])
@@ -177,8 +177,9 @@ def _keys_in(leaves: Sequence[Leaf], table: Table) -> tuple[list[int], list[tupl
     return rows, keys
 
 
-def _hash_of(key: tuple[bytes, ...]) -> int:
-    return xxh64_intdigest(b"".join(len(part).to_bytes(8, "little") + part for part in key))
+def _as_bytes(key: Iterable[bytes]) -> bytes:
+    """Return the parts of a key, each after its length, so that no other parts give the same."""
+    return b"".join(len(part).to_bytes(8, "little") + part for part in key)
 
 
 def judge_data(
@@ -464,13 +465,11 @@ class _DataJudge:
             rows = chain.from_iterable(rows for _, rows in batch.rows_by_shard())
             for _, table, index in _read_again(tables(), (row for row, _ in groupby(rows))):
                 values = [table.columns[id(leaf)][index] for leaf in key]
-                identity = blake2b(digest_size=16)
-                for part in (key_of(value) or b"" for value in values):
-                    identity.update(len(part).to_bytes(8, "little") + part)
+                identity = blake2b(_as_bytes(key_of(value) or b"" for value in values), digest_size=16).digest()
                 at = table.at(index)
-                first = first_at.get(identity.digest())
+                first = first_at.get(identity)
                 if first is None:
-                    first_at[identity.digest()] = at
+                    first_at[identity] = at
                     if len(first_at) > MOST_KEYS:
                         raise LimitReached(
                             "keys were chosen to have equal hashes", "change the keys of this file", at.path
