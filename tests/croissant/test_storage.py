@@ -34,6 +34,7 @@ from corpusfmt.formats.croissant.data.globs import matches
 from corpusfmt.formats.croissant.data.stream import understood
 from corpusfmt.io.limits import UNLIMITED, limited
 from corpusfmt.io.paths import entry_of
+from corpusfmt.model import Fault
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -277,16 +278,23 @@ def test_nothing_outside_is_read(path: str, tmp_path: Path) -> None:
     assert checked(tmp_path, described(contentUrl=path)) == ["CRO601"]
 
 
-@pytest.mark.deep
-def test_many_missing_files_take_no_time(tmp_path: Path) -> None:
-    files = [described(contentUrl=f"{number}.tar", sha256=None, **{"@id": f"f{number}"}) for number in range(20_000)]
+def test_many_missing_files_are_compared_with_none_of_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [described(contentUrl=f"{number}.tar", sha256=None, **{"@id": f"f{number}"}) for number in range(1_000)]
     (tmp_path / "a.json").write_text(json.dumps(document(isLiveDataset=True, distribution=files)))
     entry = entry_of(str(tmp_path / "a.json"))
     found = storage.Storage(understood(entry), entry.folder(), {})
-    started = time.process_time()
+    compared: list[object] = []
+
+    def is_equal(fault: Fault, other: object) -> bool:
+        compared.append(other)
+        return fault is other
+
+    monkeypatch.setattr(Fault, "__eq__", is_equal)
     found.check()
-    assert len(found.faults) == 20_000
-    assert time.process_time() - started < 5
+    assert len(found.faults) == 1_000
+    assert len(compared) < 1_000
 
 
 def test_a_pipe_is_no_file(tmp_path: Path) -> None:
