@@ -19,6 +19,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from measuring import alone, peak, table
 
 from corpusfmt.comparison.matching import (
@@ -28,12 +29,13 @@ from corpusfmt.comparison.matching import (
     Join,
     Joined,
     Places,
-    Rows,
     join_names,
     join_texts,
     place_of,
 )
 from corpusfmt.io.runs import END, RunWriter
+
+Rows = npt.NDArray[np.uint64]
 
 AT_A_TIME = 1 << 14
 DOCUMENTS_A_FILE = 1_000_000
