@@ -155,7 +155,7 @@ def _parameter(name: str, named: Named) -> inspect.Parameter:
     elif type(None) in get_args(named.kind):
         kind, default = next(each for each in kinds if each is not type(None)) | None, None
     shown = typer.Option(
-        option.flag or f"--{name.replace('_', '-')}",
+        *(option.flag.split() or [f"--{name.replace('_', '-')}"]),
         help=option.help,
         metavar=option.metavar,
         min=option.least,

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from corpusfmt.conversion.rules import LOSSY_CONVERSION, finding
 from corpusfmt.engine.progress import Progress
-from corpusfmt.engine.sharing import Engine, Finish, FollowLinks, FormatOption, Jobs, RecordSet, ShardOf, State
+from corpusfmt.engine.sharing import FORMATS, Engine, Finish, FollowLinks, Jobs, RecordSet, ShardOf, State
 from corpusfmt.io.limits import DEFAULT_LIMITS, Limited
 from corpusfmt.model import BadInput, Location, Problem, UsageError
 from corpusfmt.options import File, Option, Rows, like
@@ -89,7 +89,7 @@ class Conversion(_Destination, frozen=True, kw_only=True):
     """How something is converted: the options of `corpusfmt convert` and of `convert`."""
 
     to: str
-    format: FormatOption = "auto"
+    format: Annotated[str, Option(FORMATS, "--from --format", completion="format_names")] = "auto"
     on_loss: Annotated[
         OnLoss, Option("Stop before anything is lost, or count losses in the report.", parse=_on_loss)
     ] = "error"

@@ -34,13 +34,8 @@ else:  # what msgspec reads from the head of a part
 SEED = 20181112
 
 
-FormatOption = Annotated[
-    str,
-    Option(
-        "auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant.",
-        completion="format_names",
-    ),
-]
+FORMATS = "auto, oscar, oscar-1.0, oscar-1.1, oscar-22.01, oscar-23.01, dolma, parquet, jsonl, mc4, text or croissant."
+FormatOption = Annotated[str, Option(FORMATS, completion="format_names")]
 Profile = Annotated[
     Profiles,
     Option(
