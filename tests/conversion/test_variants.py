@@ -45,6 +45,16 @@ def test_variants_of_oscar_1_1_stay_apart(variants: Path, tmp_path: Path) -> Non
     assert corpusfmt.validate(tmp_path / "oscar").verdict.value == "valid"
 
 
+@pytest.mark.parametrize("target", ["oscar-1.1", "dolma", "jsonl"])
+def test_variants_in_hidden_folders_become_files_that_manifests_list(target: str, tmp_path: Path) -> None:
+    for variant in ("...", ".b"):
+        folder = tmp_path / "there" / variant / "en"
+        folder.mkdir(parents=True)
+        (folder / "en.txt.gz").write_bytes(gzipped(f"{variant} {LONG_LINE}\n".encode()))
+    corpusfmt.convert(tmp_path / "there", tmp_path / "out", to=target, on_loss="allow")
+    assert not corpusfmt.validate(tmp_path / "out").counts["error"]
+
+
 @pytest.mark.parametrize("target", ["dolma", "parquet"])
 def test_variants_come_back_from_other_formats(target: str, variants: Path, tmp_path: Path) -> None:
     corpusfmt.convert(variants, tmp_path / "there", to=target)

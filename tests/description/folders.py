@@ -508,6 +508,8 @@ def files_of_other_kinds() -> Folder:
         "empty.csv": b"",
         "head.csv": csv("a,b"),
         "broken.zip": b"PK no",
+        "rows.zip": gzipped(csv("a", "1")),
+        "packed.tar": zipped({"a.csv": csv("a", "1")}),
     }
     return Folder(files, {"head": {"a": "sc:Text", "b": "sc:Text"}},
                   ("application/pdf", "octet-stream", "empty", "does not begin like an archive"))  # fmt: skip

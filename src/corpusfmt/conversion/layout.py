@@ -79,7 +79,9 @@ def name_of(shard: Shard) -> Name:
     """Return the name of a shard, from the path of its first file."""
     # Seen from inside a dataset, its other tree is above.
     path = NOT_IN_PATHS.sub(lambda match: f"%{ord(match[0]):02X}", loadable(shard.target or path_of(shard)))
-    *folders, file_name = (step for step in path.split("/") if step != "..")
+    steps = (step for step in path.split("/") if step != "..")
+    # No release lists a hidden file.
+    *folders, file_name = (f"%2E{step[1:]}" if step.startswith(".") else step for step in steps)
     if _DOCUMENTS in folders:
         folders.remove(_DOCUMENTS)
     elif folders[:1] == [_TABLES]:

@@ -77,7 +77,7 @@ def kind_of_file(path: str, head: bytes) -> Kind:
         return Kind("rows", "application/x-parquet", "it begins with PAR1")
     if suffix in _ARCHIVES:
         packed = "application/zip" if suffix == ".zip" else "application/x-tar"
-        if is_archive(head):
+        if is_archive(head) and head.startswith(b"PK") == (suffix == ".zip"):
             return Kind("archive", packed, why)
         return Kind("other", "application/octet-stream", why, f"named `{suffix}`, and does not begin like an archive")
     return _by_content(suffix, codec, head, why)
