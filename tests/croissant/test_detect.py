@@ -126,6 +126,14 @@ def test_the_version_is_that_of_a_typed_reference(tmp_path: Path) -> None:
     assert (report.version, "CRO204" in report.by_rule) == ("1.1", False)
 
 
+def test_no_version_is_asked_for_where_one_is_found(tmp_path: Path) -> None:
+    content = document(ct=f"{VERSION_IRI}1.1", **{"@context": {**CONTEXT, "ct": "dct:conformsTo"}})
+    del content["conformsTo"]
+    (tmp_path / "a.json").write_text(json.dumps(content))
+    assert "CRO204" not in corpusfmt.validate(tmp_path / "a.json").by_rule
+    assert "CRO204" in corpusfmt.validate(tmp_path / "a.json", format="croissant-1.0").by_rule
+
+
 @pytest.mark.parametrize(
     ("more", "version"),
     [

@@ -105,7 +105,7 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         fmt, version = _format(entry, asked.format, asked.to)
         plan = fmt.plan(entry, replace(options, version=version, scratch=scratch))
         plan.refuse_unread()
-        options = replace(options, version=version or plan.version, scratch=scratch)
+        options = replace(options, version=version or plan.version, wanted_version=version, scratch=scratch)
         fixed = Fixed([], Counter(), Counter(), Counter())
         mends: list[Mend] = []
         if asked.to == _JSON_LD:
@@ -113,7 +113,7 @@ def fixed_at(path: str | Path | Entry, asked: Fixing) -> Fixed:
         edited = [(fmt, shard, options) for shard in plan.shards if fmt.offers_edits]
         beside = None if fmt.descriptions or entry.kind != "directory" else entry.child(_DESCRIPTION)
         if beside is not None and beside.kind == "file":
-            croissant, any_version = named_format("croissant")[0], replace(options, version="")
+            croissant, any_version = named_format("croissant")[0], replace(options, version="", wanted_version="")
             edited += ((croissant, shard, any_version) for shard in croissant.plan(entry, any_version).shards)
         for owner, shard, judging in edited:
             mended = _mended(owner, shard, judging, fixed, unsafe=asked.unsafe)

@@ -339,7 +339,7 @@ def _format_and_options(
         raise UsageError(f"{fmt.name} has no column profiles: remove --columns, or add --format jsonl, parquet or text")
     if options.reading.field and not (fmt.reader and fmt.reader.has_columns and fmt.reader.names_fields):
         raise UsageError(f"{fmt.name} has fixed field names: leave them out, or add --format jsonl or parquet")
-    return fmt, replace(options, version=version)
+    return fmt, replace(options, version=version, wanted_version=named[1] if named else "")
 
 
 def _with_own_option(options: CheckOptions) -> list[Format]:
@@ -358,7 +358,7 @@ def _check_description(run: _Run, files: Mapping[str, Entry], plan: Plan) -> Non
     if found is None:
         return
     fmt, entry = found
-    options = replace(run.options, version="")
+    options = replace(run.options, version="", wanted_version="")
     with within(run.meter):
         described = fmt.plan(entry, options)
         for shard in described.shards:

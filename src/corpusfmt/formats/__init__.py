@@ -69,6 +69,8 @@ class CheckOptions(Struct, frozen=True):
     """
 
     version: str = ""
+    #: The version that was asked for, not one that was found.
+    wanted_version: str = ""
     grading: Grading = field(default_factory=Grading)
     dedup: bool = False
     data: bool = False

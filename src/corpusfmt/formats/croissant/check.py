@@ -238,7 +238,7 @@ class Checker:
             reason = f"`@id` is `{clip(value)}`, expected a string"
             self.judge.report(ID_NOT_STRING, Problem(reason, places.of(pointer), "write the identifier as a string"))
         description = Description(tree, expansion, places)
-        description.wanted_version = self.options.version
+        description.wanted_version = self.options.wanted_version
         description.required_by_profiles = {
             (kind, each.property) for kind in self._required for each in self._required[kind]
         }
