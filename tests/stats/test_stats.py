@@ -403,3 +403,8 @@ def test_the_file_of_a_task_that_was_killed_is_named(tmp_path: Path, monkeypatch
     with pytest.raises(LimitReached) as late:
         corpusfmt.stats(tmp_path / "in", limits=corpusfmt.Limits(timeout=60))
     assert late.value.finding.location.path == "documents/a.jsonl.gz"
+
+
+def test_no_field_may_be_none(tmp_path: Path) -> None:
+    write_rows(tmp_path / "documents/a.jsonl.gz", [document(1)])
+    assert corpusfmt.stats(tmp_path, field=None).total.documents == 1  # type: ignore[arg-type]

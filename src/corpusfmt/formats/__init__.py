@@ -57,7 +57,7 @@ class ReadOptions(Struct, frozen=True, kw_only=True):
     no_origin: bool = False
 
     def __post_init__(self) -> None:
-        force_setattr(self, "field", fields_of(self.field))
+        force_setattr(self, "field", fields_of(self.field or {}))
         if isinstance(self.columns, Path):
             force_setattr(self, "columns", str(self.columns))
 
