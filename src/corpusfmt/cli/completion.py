@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 
 def format_names(incomplete: str) -> Iterator[str]:
     """Yield formats, with and without their versions."""
-    from corpusfmt.formats import all_formats
+    from corpusfmt import formats
 
-    return _versions({fmt.name: fmt.versions for fmt in all_formats()}, incomplete)
+    return (name for name in formats.format_names() if name.startswith(incomplete))
 
 
 def targets(incomplete: str) -> Iterator[str]:
     """Yield formats that can be written."""
-    from corpusfmt.formats import all_formats
+    from corpusfmt import formats
 
-    return _versions({fmt.name: fmt.writers for fmt in all_formats() if fmt.writers}, incomplete)
-
-
-def _versions(known: Mapping[str, Iterable[str]], incomplete: str) -> Iterator[str]:
-    names = [name for fmt, versions in known.items() for name in (fmt, *(f"{fmt}-{each}" for each in versions if each))]
-    return (each for each in names if each.startswith(incomplete))
+    return (name for name in formats.format_names(written=True) if name.startswith(incomplete))
 
 
 def profiles(incomplete: str) -> Iterator[str]:

@@ -69,7 +69,7 @@ def way_between(entry: Entry, source_format: str, to: str, reading: ReadOptions)
 
 def way_to(to: str, source: Format, version: str) -> Way:
     """Return the way from a format to the target. Raises `UsageError` if there is none."""
-    target, target_version = named_format(to)
+    target, target_version = named_format(to, written=True)
     target_version = target_version or target.versions[-1]
     if source.reader is None or target_version not in target.writers:
         raise UsageError(f"{source.name} cannot be converted to {to}; to describe a corpus use `corpusfmt describe`")

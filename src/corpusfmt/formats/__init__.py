@@ -362,8 +362,20 @@ def _format_in(module: str) -> Format | None:
     return candidate if isinstance(candidate, Format) else None
 
 
-def named_format(name: str) -> tuple[Format, str]:
+def format_names(*, written: bool = False) -> list[str]:
+    """Return the names of all formats, or of those that can be written, with and without their versions."""
+    names: list[str] = []
+    for fmt in all_formats():
+        if versions := fmt.writers if written else fmt.versions:
+            names += [fmt.name, *fmt.aliases]
+            names += (f"{fmt.name}-{each}" for each in versions if each and each not in fmt.aliases)
+    return sorted(names)
+
+
+def named_format(name: str, *, written: bool = False) -> tuple[Format, str]:
     """Return a format and a version ("" if none is given) by a name like `oscar`, `oscar-1.1` or `dolma`.
+
+    The error for an unknown name lists formats, with `written` only those that can be written.
 
     Only the module of that name is imported, if it exists: a worker process needs no other.
     """
@@ -379,9 +391,7 @@ def named_format(name: str) -> tuple[Format, str]:
     for each in known.values():
         if name in each.aliases:
             return each, each.aliases[name]
-    names = [f"{each}-{v}" for each, fmt in known.items() for v in fmt.versions if v]
-    names += [*known, *(alias for fmt in known.values() for alias in fmt.aliases)]
-    raise UsageError(unknown("format", name, sorted(names)) + further_formats().explained())
+    raise UsageError(unknown("format", name, format_names(written=written)) + further_formats().explained())
 
 
 def format_at(entry: Entry, name: str) -> tuple[Format, str]:
