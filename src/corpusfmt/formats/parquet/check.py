@@ -143,8 +143,10 @@ def finish(plan: Plan, facts: Sequence[Any], judge: Judge, options: CheckOptions
     for path, columns, _ in facts:
         first, expected, _ = facts[0]
         if columns != expected:
+            named = sorted({*columns} ^ {*expected}) or columns  # all of them, in another order
+            names = ", ".join(dict.fromkeys(f"`{name}`" for name, _ in named[:5]))
             hint = "write all files with the same columns"
-            judge.report(COLUMNS_DIFFER, Problem(f"the columns differ from `{first}`", Location(path), hint))
+            judge.report(COLUMNS_DIFFER, Problem(f"the columns differ from `{first}`: {names}", Location(path), hint))
     if options.scratch is not None:
         few = (each for *_, each in facts if each is not None)
         judge_repeated(plan.shards, few, options.scratch, partial(_keys_at, options), judge, repetition)
