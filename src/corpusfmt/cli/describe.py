@@ -15,7 +15,7 @@ from corpusfmt.cli.outcome import guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.engine.describing import Describing
 from corpusfmt.options import made
-from corpusfmt.wording import json_text
+from corpusfmt.wording import json_text, plural
 
 Corpus = Annotated[
     str, typer.Argument(metavar="PATH", help="A corpus, any folder of data files, or a description to complete.")
@@ -70,6 +70,8 @@ def command(
         write([text], utf8=True)
     else:
         publish_bytes(described, f"{text}\n".encode())
+        resources, record_sets = (len(document.get(name, ())) for name in ("distribution", "recordSet"))
+        mention(f"{plural(resources, 'resource')}, {plural(record_sets, 'record set')} -> {described}")
     if evidence is not None:
         publish_bytes(outputs["--evidence"], f"{json_text(json.dumps(found, ensure_ascii=False, indent=2))}\n".encode())
 
