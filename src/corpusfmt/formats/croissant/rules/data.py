@@ -261,7 +261,6 @@ def references_of_examples(record_set: RecordSet) -> Iterator[Reference]:
 
 
 _FIELD = "croissant-1.1#field"
-_ANNOTATING = "croissant-1.1#annotating-data"
 
 
 def array_shape_faults(field: Field) -> Iterator[Fault]:

@@ -25,7 +25,6 @@ _FILE_OBJECT = "croissant-1.0#fileobject"
 #: The checksum of a git repository on the Hub: mlcroissant wants a value.
 NO_DIGEST = "https://github.com/mlcommons/croissant/issues/80"
 _FILE_SET = "croissant-1.0#fileset"
-_CHECKSUMS = "croissant-1.0#checksums"
 
 
 def strange(stranger: Stranger, names: tuple[str, ...]) -> Iterator[Problem]:

@@ -16,7 +16,6 @@ from corpusfmt.model import Problem, Severity
 _TASKS = "croissant-tasks"
 _ODRL = "croissant-1.1#fine-grained-control-with-odrl"
 _USES = "croissant-1.1#using-duo-to-represent-data-use-conditions"
-_PROVENANCE = "croissant-1.1#provenance-representation"
 
 
 @RULES.rule(
