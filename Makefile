@@ -34,7 +34,7 @@ $(VENV)/.develops: $(VENV)/.runs locks/dev.txt
 	$(PIP) $(LOCKED) locks/dev.txt
 	@touch $@
 
-$(VENV)/.releases: $(VENV)/.develops locks/release.txt
+$(VENV)/.releases: $(VENV)/.runs locks/release.txt
 	$(PIP) $(LOCKED) locks/release.txt
 	@touch $@
 

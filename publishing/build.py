@@ -22,6 +22,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import abi3info
@@ -72,12 +73,16 @@ def main(folder: Path) -> None:
     _printed(sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, PROJECT)
     (sdist,), (pure,) = folder.glob("*.tar.gz"), folder.glob("*-py3-none-any.whl")
     repack(sdist, int(time))
-    print(pure.name)
+    print(pure.name, flush=True)
     with headers() as include, ThreadPoolExecutor(os.cpu_count()) as pool:
-        for platform, (target, options, suffix) in PLATFORMS.items():
-            kernels = {f"corpusfmt/{package.replace('.', '/')}/_native{suffix}": package for package in KERNELS}
-            built = pool.map(lambda package: compiled(package, target, options, include), kernels.values())  # noqa: B023
-            print(wheel_with(pure, dict(zip(kernels, built, strict=True)), platform).name)
+        # All at once: while one compiler is linking, or a wheel is packed, another compiles.
+        built = {
+            platform: pool.map(partial(compiled, target=target, options=options, include=include), KERNELS)
+            for platform, (target, options, _) in PLATFORMS.items()
+        }
+        for platform, (_, _, suffix) in PLATFORMS.items():
+            names = (f"corpusfmt/{package.replace('.', '/')}/_native{suffix}" for package in KERNELS)
+            print(wheel_with(pure, dict(zip(names, built[platform], strict=True)), platform).name, flush=True)
     sbom.main(folder)
     seal(folder)
 

@@ -1,6 +1,7 @@
 """Write bills of materials (CycloneDX, JSON) of what a user installs: corpusfmt alone, and with `[build]`."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,10 @@ def main(folder: Path) -> None:
                 "--python",
                 python,
             ]
-            subprocess.run([*pip, "install", "--require-hashes", "-r", LOCKS / f"{lock}.txt"], check=True)
-            subprocess.run([*pip, "install", "--no-deps", "--no-build-isolation", PROJECT], check=True)
+            install = (*pip, "install", "--no-compile")
+            subprocess.run([*install, "--require-hashes", "-r", LOCKS / f"{lock}.txt"], check=True)
+            pure = {**os.environ, "CORPUSFMT_PURE": "1"}  # kernels are no components
+            subprocess.run([*install, "--no-deps", "--no-build-isolation", PROJECT], env=pure, check=True)
             version = _version(python)
             # It builds the package; nobody who installs it has it.
             subprocess.run([*pip, "uninstall", "--yes", "setuptools"], check=True)

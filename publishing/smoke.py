@@ -1,4 +1,4 @@
-"""Install each wheel on the Pythons given, without a compiler, and compare what it does with the pure one: `make try-release`."""
+"""Install what pip takes on the Pythons given, without a compiler, and compare it with the pure wheel: `make try-release`."""
 
 import os
 import re
@@ -11,44 +11,42 @@ from setup import KERNELS
 
 PROJECT = Path(__file__).parents[1]
 CORPORA = ("dolma/1.0/invalid/metadata-string-zst", "oscar/1.0/invalid/metadata-in-1.0", "croissant/1.0/valid/files")
-LOADED = "import corpusfmt.{}._native".format("._native, corpusfmt.".join(KERNELS))
+#: A free-threaded Python takes the pure wheel.
+LOADED = "import sysconfig\nif not sysconfig.get_config_var('Py_GIL_DISABLED'): import corpusfmt.{}._native".format(
+    "._native, corpusfmt.".join(KERNELS)
+)
+BARE = {**os.environ, "PATH": "/nonexistent", "CC": "false", "CXX": "false"}
 
 
 def main(folder: Path, pythons: list[str]) -> None:
-    """Print a line for each Python and wheel that installs there; what goes wrong ends the program."""
+    """Print a line for each Python and the wheel that is for it; what goes wrong ends the program."""
+    (pure,) = folder.glob("*-none-any.whl")
     for python in pythons:
-        told = {}
-        for kind in ("none-any", "manylinux"):
-            (wheel,) = folder.glob(f"*-{kind}*{'' if kind == 'none-any' else os.uname().machine}.whl")
-            with tempfile.TemporaryDirectory() as scratch:
-                told[kind] = tried(Path(scratch), python, wheel, compiled=kind == "manylinux")
-            print(f"{wheel.name} on {python}: {len(told[kind])} reports")
-        assert told["none-any"] == told["manylinux"], f"the wheels disagree on {python}"
+        with tempfile.TemporaryDirectory() as scratch:
+            subprocess.run([python, "-m", "venv", scratch], check=True)
+            pip = (f"{scratch}/bin/python", "-m", "pip", "--quiet", "--disable-pip-version-check")
+            own = ("download", "--no-index", "--no-deps", "--find-links", folder, "--dest", scratch, "corpusfmt")
+            subprocess.run([*pip, *own], check=True)
+            (wheel,) = Path(scratch).glob("*.whl")
+            subprocess.run([*pip, "install", "--only-binary", ":all:", wheel], env=BARE, check=True)
+            subprocess.run([pip[0], "-W", "error", "-c", LOADED], cwd=scratch, check=True)
+            told = reports(pip[0])
+            subprocess.run([*pip, "install", "--no-deps", "--force-reinstall", pure], env=BARE, check=True)
+            assert told == reports(pip[0]), f"the wheels disagree on {python}"
+        print(f"{wheel.name} on {python}: {len(told)} reports, equal to those of the pure wheel")
 
 
-def tried(scratch: Path, python: str, wheel: Path, *, compiled: bool) -> list[str]:
-    """Return the reports of a wheel that was installed where there is no compiler."""
-    environment = {**os.environ, "PATH": "/nonexistent", "CC": "false", "CXX": "false"}
-    subprocess.run([python, "-m", "venv", scratch / "venv"], check=True)
-    own = scratch / "venv/bin/python"
-    install = (own, "-m", "pip", "--quiet", "--disable-pip-version-check", "install", "--only-binary", ":all:", wheel)
-    subprocess.run(install, env=environment, check=True)
-    if compiled:
-        subprocess.run([own, "-W", "error", "-c", LOADED], cwd=scratch, check=True)
-    reports = []
+def reports(python: str) -> list[str]:
+    """Return what `validate` says without a compiler; a process that dies ends the program, with its signal."""
+    command = (python, "-m", "corpusfmt", "validate", "input", "--output-format", "json")
+    told = []
     for corpus in CORPORA:
-        command = (own, "-m", "corpusfmt", "validate", "input", "--output-format", "json")
-        done = subprocess.run(
-            command,
-            cwd=PROJECT / "tests/fixtures" / corpus,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode in (0, 1), done.stderr
-        reports.append(re.sub(r'"(started|finished)": "[^"]*"', "", done.stdout))
-    return reports
+        where = PROJECT / "tests/fixtures" / corpus
+        done = subprocess.run(command, cwd=where, env=BARE, stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode not in (0, 1):
+            raise subprocess.CalledProcessError(done.returncode, command)
+        told.append(re.sub(r'"(started|finished)": "[^"]*"', "", done.stdout))
+    return told
 
 
 if __name__ == "__main__":

@@ -26,6 +26,7 @@ import corpusfmt
 from corpusfmt import formats, langid, model
 from corpusfmt._version import VERSION
 from corpusfmt.report import RENDERERS
+from publishing import smoke
 
 PACKAGE = Path(corpusfmt.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -365,6 +366,15 @@ def test_each_step_of_a_workflow_can_run() -> None:
             ["bash", "-ec", planned], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{script}: {done.stderr}"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a signal of POSIX")
+def test_the_trial_of_wheels_names_the_signal_that_ended_a_process(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nkill -SEGV $$\n", "utf-8")
+    python.chmod(0o755)
+    with pytest.raises(subprocess.CalledProcessError, match="SIGSEGV"):
+        smoke.reports(str(python))
 
 
 def test_the_version_is_the_same_everywhere() -> None:

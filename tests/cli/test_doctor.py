@@ -37,7 +37,7 @@ def test_a_kernel_that_is_not_compiled_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(doctor, "KERNELS", ("corpusfmt.io._native_of_nobody",))
     assert doctor.kernels() == (
         "not compiled, so runs are slower: io (No module named 'corpusfmt.io._native_of_nobody'); "
-        "install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
+        "install a C++ compiler and run `pip install --force-reinstall --no-deps --no-cache-dir --no-binary corpusfmt corpusfmt`"
     )
 
 

@@ -145,7 +145,7 @@ def test_falls_back_with_one_line() -> None:
 def test_native_is_refused_when_it_is_missing() -> None:
     code = "try: Classifier(backend='native')\nexcept LangidError as error: print(error, len(records))"
     out = run(WITHOUT_NATIVE + RECORD_LOGS + code)
-    assert "reinstall corpusfmt" in out
+    assert "`corpusfmt doctor`" in out
     assert out.endswith(" 0\n")
 
 

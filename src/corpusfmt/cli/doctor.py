@@ -65,7 +65,7 @@ def kernels() -> str:
         except ImportError as error:
             missing.append(f"{each.split('.')[-2]} ({error})")
     if missing:
-        return f"not compiled, so runs are slower: {', '.join(missing)}; install a C++ compiler and run `pip install --force-reinstall corpusfmt`"
+        return f"not compiled, so runs are slower: {', '.join(missing)}; install a C++ compiler and run `pip install --force-reinstall --no-deps --no-cache-dir --no-binary corpusfmt corpusfmt`"
     return "compiled"
 
 

@@ -85,8 +85,8 @@ def _load(path: Path, backend: BackendName, bundled: bool, stamp: tuple[int, int
         raise _NoNative(str(error)) from error
     except ImportError as error:
         raise _NoNative(
-            f"the native language identification is not built ({error}): reinstall corpusfmt from a wheel or with a C++ "
-            "compiler, or choose the backend `fasttext`"
+            f"the native language identification is not built ({error}): `corpusfmt doctor` says how to compile it; or "
+            "choose the backend `fasttext`"
         ) from error
     if _stamp(path) != stamp:
         raise LangidError(f"{path} changed while it was read: start again")
