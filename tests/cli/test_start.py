@@ -168,6 +168,16 @@ def test_standard_output_on_a_full_device(argument: str) -> None:
     assert re.fullmatch(r"error: .*No space left on device\n", done.stderr)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="a POSIX shell closes streams")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("case", "status"), [("valid/array", 0), ("invalid/value-and-source", 1)])
+def test_closed_streams_leave_the_exit_status(closed: str, case: str, status: int) -> None:
+    command = f'"$1" -m corpusfmt validate "$2" {closed}'
+    path = FIXTURES / "croissant/1.1" / case / "input.json"
+    done = subprocess.run(["sh", "-c", command, "sh", sys.executable, path], capture_output=True, check=False, text=True)
+    assert (done.returncode, "Traceback" in done.stderr) == (status, False)
+
+
 def test_the_registry_needs_no_slow_module() -> None:
     code = (
         f"import sys, corpusfmt.formats; corpusfmt.formats.formats(); print(sorted(set({SLOW!r}) & sys.modules.keys()))"

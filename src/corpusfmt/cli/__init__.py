@@ -12,6 +12,10 @@ def main() -> None:
     from corpusfmt.safe_path import drop_working_folder
 
     drop_working_folder()
+    # A standard stream that the caller closed is a null device: its number would be that of the next file opened.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
     # No command uses linear algebra. Its threads in numpy take CPU time, and a process with threads cannot be forked.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Of a request that is repeated, the Hub's library would print two lines each time, from the first on.
