@@ -174,7 +174,9 @@ def test_standard_output_on_a_full_device(argument: str) -> None:
 def test_closed_streams_leave_the_exit_status(closed: str, case: str, status: int) -> None:
     command = f'"$1" -m corpusfmt validate "$2" {closed}'
     path = FIXTURES / "croissant/1.1" / case / "input.json"
-    done = subprocess.run(["sh", "-c", command, "sh", sys.executable, path], capture_output=True, check=False, text=True)
+    done = subprocess.run(
+        ["sh", "-c", command, "sh", sys.executable, path], capture_output=True, check=False, text=True
+    )
     assert (done.returncode, "Traceback" in done.stderr) == (status, False)
 
 
