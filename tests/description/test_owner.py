@@ -318,6 +318,7 @@ JANE = {"@type": "sc:Person", "name": "Jane Example"}
         ("LICENSE.txt", b"Do as you like", {}),
         (".git/config", REMOTE % b"https://me:token@example.org/a/tea.git", {"url": "https://example.org/a/tea"}),
         (".git/config", REMOTE % b"git@example.org:a/tea.git", {"url": "https://example.org/a/tea"}),
+        (".git/config", REMOTE % b"ssh://git@example.org:22/a/tea.git", {"url": "https://example.org/a/tea"}),
         (".git/config", REMOTE % b"/home/me/tea", {}),
         ("CITATION.cff", b"a: &a [x]\nb: *a\n", {}),
         ("README.md", b"# Tea\n", {}),
@@ -354,6 +355,20 @@ def test_files_about_the_data_that_cannot_be_read_are_a_note(name: str, data: by
     corpusfmt.describe(folder, evidence=evidence.append)
     (note,) = (note for note in evidence[0]["notes"] if note.startswith(f"{name} is not read: "))
     assert why in note
+
+
+@pytest.mark.parametrize("date", ["5", "May 2024", "2024-13", "2024-02-30"])
+def test_what_is_no_date_or_url_is_left_out_for_a_later_file(date: str, tmp_path: Path) -> None:
+    wrong = f'title: Tea\ndate-released: "{date}"\nurl: see the page\n'.encode()
+    right = b'{"datePublished": "2024-01", "url": "https://example.org/tea"}'
+    folder = write(Folder({"a.csv": b"x\n1\n", "CITATION.cff": wrong, "codemeta.json": right}, {}), tmp_path)
+    evidence: list[Json] = []
+    described = corpusfmt.describe(folder, evidence=evidence.append)
+    assert (described["datePublished"], described["url"]) == ("2024-01", "https://example.org/tea")
+    assert [note for note in evidence[0]["notes"] if "left out" in note] == [
+        f"CITATION.cff: `datePublished` is left out: `{date}` is no date",
+        "CITATION.cff: `url` is left out: `see the page` is no URL",
+    ]
 
 
 def test_options_and_earlier_files_win_over_later_ones(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifes
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.model import Json, UsageError
 from corpusfmt.rules import Grading, Judge
+from corpusfmt.wording import clipped
 
 _MOST_BYTES = 1024 * 1024
 
@@ -137,9 +138,25 @@ def said_about(
             elif isinstance(error, UsageError):
                 raise UsageError(f"{name} is not read: {error}") from error
             continue
+        for key in [key for key, value in said.items() if value and not _is_right(key, value)]:
+            wrong = clipped(said.pop(key))
+            if notes is not None:
+                notes.append(f"{name}: `{key}` is left out: `{wrong}` is no {'URL' if key == 'url' else 'date'}")
         made[name] = {key: value for key, value in said.items() if value and key not in known}
         known |= made[name].keys()
     return made
+
+
+def _is_right(name: str, value: Any) -> bool:
+    """Return whether a value is a URL or a date, perhaps a year or month alone, where it has to be one."""
+    if name == "url":
+        return is_uri(value) and not re.search(r"\s", value)
+    if name in ("datePublished", "dateModified"):
+        try:
+            dt.datetime.fromisoformat(value if len(value) > len("2024-01") else f"{value}-01-01"[:10])
+        except ValueError:
+            return False
+    return True
 
 
 def text_of(corpus: Entry, name: str) -> str | None:
@@ -226,7 +243,10 @@ def _of_licence(text: str) -> Json:
 def _of_git(text: str) -> Json:
     remote = _REMOTE.search(text)
     address = _ADDRESS.fullmatch(remote[1]) if remote else None
-    return {"url": f"https://{address[1] or address[3]}/{address[2] or address[4]}"} if address else {}
+    if remote is None or address is None:
+        return {}
+    host = address[1] if remote[1].startswith("http") else (address[1] or address[3]).partition(":")[0]
+    return {"url": f"https://{host}/{address[2] or address[4]}"}
 
 
 #: How files about a corpus are read; what the first ones say goes before what others do.
