@@ -493,6 +493,14 @@ def test_a_term_of_another_meaning_is_not_written_again_and_again(term: str, pla
     assert path.read_text("utf-8") == text
 
 
+def test_an_extract_of_terms_that_mean_others_is_kept(tmp_path: Path) -> None:
+    path = written(tmp_path, edited(BASE, {"/@context/column": "sc:Text"}))
+    before = path.read_bytes()
+    assert "CRO408" in corpusfmt.validate(path).by_rule
+    assert corpusfmt.fix(path, unsafe=True, select=["CRO408", "CRO427"]).changes == []
+    assert path.read_bytes() == before
+
+
 FORMS: list[Callable[[Any], Any]] = [
     lambda value: [value],
     lambda value: {"@value": value},

@@ -34,7 +34,9 @@ def _record_set(draft: Draft, pointer: str) -> RecordSet | None:
 
 @repairs("CRO403", "CRO503", "CRO408", "CRO416", "CRO423", safe=False)
 def _left_out(draft: Draft, at: Defect) -> Iterator[Edit]:
-    yield draft.remove(at.pointer)
+    # An extract of terms that the context maps to others says what its author meant.
+    if at.code != "CRO408" or not at.value:
+        yield draft.remove(at.pointer)
 
 
 @repairs("CRO415")
