@@ -6,8 +6,10 @@ import bz2
 import gzip
 import json
 import os
+import random
 import signal
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Iterator
@@ -17,10 +19,10 @@ from pathlib import Path
 from threading import Event, Thread
 
 import pytest
-from support import SAMPLE, corpus, gzipped, run_cli
+from support import SAMPLE, corpus, gzipped, run_cli, zstd
 
 import corpusfmt
-from corpusfmt.engine.executors import executor_factory
+from corpusfmt.engine.executors import are_spare, available_processors, executor_factory
 from corpusfmt.engine.run import Late, run_tasks
 from corpusfmt.formats.croissant.data.patterns import PatternFault, Patterns
 from corpusfmt.io import limits
@@ -490,3 +492,27 @@ def test_a_limit_is_not_lost_where_an_object_is_removed(number: int, capfd: pyte
         remove()
     assert sys.unraisablehook is hook
     assert capfd.readouterr() == ("", "")
+
+
+def test_one_large_file_is_read_ahead_by_a_thread_with_the_same_report(tmp_path: Path) -> None:
+    texts = (random.Random(number).randbytes(1200).hex() for number in range(5000))
+    rows = (json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts))
+    data = "\n".join([*rows, "no row"]).encode()
+    for suffix, whole in ((".gz", gzip.compress(data, 1)), (".zst", zstd.compress(data, 1))):
+        path = tmp_path / f"a.jsonl{suffix}"
+        path.write_bytes(whole[:-9])
+        alone = corpusfmt.validate(path, jobs=1)
+        assert alone.verdict == "invalid"
+        for jobs in (None, 2):
+            assert corpusfmt.validate(path, jobs=jobs).tally.counts == alone.tally.counts
+            late = corpusfmt.validate(path, jobs=jobs, limits=Limits(timeout=0.001))
+            assert "limit-reached" in {finding.slug for finding in late.findings}
+            assert threading.active_count() == 1
+
+
+def test_a_second_processor_is_spare_where_it_has_no_file() -> None:
+    assert [are_spare(None, jobs, tasks) for jobs, tasks in ((1, 1), (2, 1), (2, 2), (4, 2), (4, 3))] == [
+        False, True, False, True, False
+    ]  # fmt: skip
+    assert are_spare(None, None, 1) == (available_processors() > 1)
+    assert not are_spare("dask", 8, 1)

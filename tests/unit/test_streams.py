@@ -8,6 +8,7 @@ import io
 import pickle
 import random
 import struct
+import threading
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from corpusfmt.io.compress import (
     scratch_member,
 )
 from corpusfmt.io.containers import Container, ContainerWriter
+from corpusfmt.io.limits import UNLIMITED, LimitReached, Limits, limited
 from corpusfmt.io.streams import (
     MAX_OUTPUT,
     Chunks,
@@ -314,3 +316,54 @@ def test_a_fault_crosses_processes_as_it_is() -> None:
     again = pickle.loads(pickle.dumps(fault))
     assert isinstance(again, StreamFault)
     assert (str(again), vars(again)) == (str(fault), vars(fault))
+
+
+def taken(data: bytes, codec: Codec, limits: Limits, *, ahead: bool) -> tuple[object, ...]:
+    """Return what is read of a stream, by a thread or not, what ended it, and what was accounted for."""
+    chunks: list[bytes] = []
+    end = ""
+    with limited(limits) as meter:
+        meter.may_read_ahead = True
+        stream = Chunks(io.BytesIO(data), codec, "a", size=1 << 30 if ahead else 0)
+        try:
+            for chunk in stream:
+                assert meter.may_read_ahead is not ahead
+                chunks.append(chunk)
+        except (StreamFault, LimitReached) as error:
+            end = f"{error} {getattr(error, 'offset', None)} {getattr(error, 'readable', None)}"
+        assert (meter.may_read_ahead, meter.waited > 0) == (True, ahead)
+        assert threading.active_count() == 1
+    return chunks, end, stream.members if "GEN003" not in end else 0, meter.stored, meter.read
+
+
+LONG = INCOMPRESSIBLE * 50
+MEMBERS = {
+    "gzip": gzip.compress(LONG, 0) + GZIP * 40 + gzip.compress(bytes(3 * MAX_OUTPUT)),
+    "zstd": zstd.compress(LONG, 1) + ZSTD * 40 + b"\x53\x2a\x4d\x18\0\0\0\0" * 20_000 + zstd.compress(LONG),
+}
+
+
+@examples(40)
+@given(st.sampled_from(["gzip", "zstd"]).flatmap(lambda codec: st.tuples(st.just(codec), damaged(MEMBERS[codec]))))
+def test_a_thread_that_reads_ahead_changes_nothing(given_: tuple[Codec, bytes]) -> None:
+    codec, data = given_
+    assert taken(data, codec, UNLIMITED, ahead=True) == taken(data, codec, UNLIMITED, ahead=False)
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("total_bytes", [0, 1, len(LONG) // 2, len(LONG) + 1])
+def test_a_limit_is_reached_at_the_same_byte_ahead_of_which_a_thread_reads(codec: Codec, total_bytes: int) -> None:
+    limits = Limits(total_bytes=total_bytes)
+    found = taken(MEMBERS[codec], codec, limits, ahead=True)
+    assert found == taken(MEMBERS[codec], codec, limits, ahead=False)
+    assert "more than" in str(found[1])
+
+
+def test_a_thread_that_reads_ahead_ends_with_who_reads() -> None:
+    with limited(UNLIMITED) as meter:
+        meter.may_read_ahead = True
+        chunks = iter(Chunks(io.BytesIO(MEMBERS["gzip"]), "gzip", size=1 << 30))
+        next(chunks)
+        assert threading.active_count() == 2
+        del chunks
+        assert (threading.active_count(), meter.may_read_ahead) == (1, True)

@@ -56,6 +56,11 @@ def default_jobs(input_bytes: int, tasks: int) -> int:
     return max(1, min(available_processors(), tasks))
 
 
+def are_spare(engine: str | None, jobs: int | None, tasks: int) -> bool:
+    """Return whether each task may have a second processor of this machine; by default all are used."""
+    return engine in {None, "processes"} and (jobs or available_processors()) >= 2 * tasks
+
+
 def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
     """Return a function that opens an executor of `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]` or
     `py:MODULE:FACTORY`.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from corpusfmt.engine.executors import default_jobs, executor_factory, placed, placed_columns, prepare
+from corpusfmt.engine.executors import are_spare, default_jobs, executor_factory, placed, placed_columns, prepare
 from corpusfmt.engine.progress import ShardProgress
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, Died, Late, now, run_tasks
 from corpusfmt.engine.sharing import WHOLE, Judging, Validation, Whole, Work, profiles_of
@@ -38,7 +38,7 @@ from corpusfmt.formats.columns import format_of_reading
 from corpusfmt.formats.general import LIMIT_REACHED, NOTHING_TO_CHECK, barred, within_limits
 from corpusfmt.formats.whole import judge_equal_files, judge_numbers
 from corpusfmt.hub.rules import RULES as HUB_RULES
-from corpusfmt.io.limits import LimitReached, Meter, within
+from corpusfmt.io.limits import LimitReached, Meter, meter, within
 from corpusfmt.io.paths import Entry, copies, entry_of, printable, walk
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.stores import redirected_from
@@ -218,7 +218,7 @@ def examine(
         hashing = release is not None and release.needs_digests
         with ShardProgress(asked.progress, sizes) as shown:
             outcomes = run_tasks(
-                partial(_check_task, fmt.name, alone, hashing, kept),
+                partial(_check_task, fmt.name, alone, hashing, kept, are_spare(asked.engine, asked.jobs, len(here))),
                 [(here[0], known.occurrences)] if len(shards) == len(here) == 1 else _divided(known.occurrences, here),
                 open_executor,
                 window=workers * RESULTS_WAITING_A_WORKER,
@@ -473,9 +473,13 @@ def _check_task(
     options: CheckOptions,
     hashing: bool,
     kept: Cache | None,
+    has_spare: bool,
     task: tuple[Shard, Known],
 ) -> ShardResult:
     shard, known = task
+    # Frames of zstd share memory: which of them does not fit must not depend on when a thread reads it.
+    others = sum(not each.name.endswith(".gz") for each in shard.files.values())
+    meter().may_read_ahead = has_spare and others <= 1
     options = replace(options, grading=replace(options.grading, known=known))
     began = time.monotonic()
     if kept is None:

@@ -35,6 +35,8 @@ CPU_SECONDS = 20.0
 CPU_SECONDS_PER_BYTE = 5 / 1_000_000
 
 _LONG_SECONDS, _SOON_SECONDS = 1e6, 0.01
+# Bytes of a file below which a thread gains less than it costs.
+_LEAST_AHEAD = 4 * 1024 * 1024
 # Bytes between reports of progress: a few reports per second.
 _TOLD_EVERY = 4 * 1024 * 1024
 
@@ -160,8 +162,10 @@ class Meter:
         #: Bytes read, as stored and uncompressed.
         self.stored = 0
         self.read = 0
-        #: Seconds of work in other processes.
+        #: Seconds of work in other processes and threads.
         self.waited = 0.0
+        #: Whether a thread may read ahead, in one file at a time.
+        self.may_read_ahead = False
         self._memory = 0
         self._spent = spent
         self._began, self._cpu = time.monotonic(), processor_time()
@@ -211,8 +215,12 @@ class Meter:
         """Raise `LimitReached` if a limit of the task or the run is reached; `of_bytes` is whether that of bytes counts."""
         limits = self.limits
         limits.check(self.total if of_bytes else 0, path)
-        # No thread takes more time of the processor than passes, and the clock that tells how much passed is much faster.
-        if limits.guards_processor and limits.timeout is None and time.monotonic() - self._began > self._allowed:
+        # This thread takes no more time of the processor than passes, and the clock that tells how much passed is much faster.
+        if (
+            limits.guards_processor
+            and limits.timeout is None
+            and time.monotonic() - self._began + self.waited > self._allowed
+        ):
             taken, allowed = self._taken, self._allowed
             if taken > allowed:
                 reason = (
@@ -441,6 +449,20 @@ class Account:
         if ratio is not None and read > FREE_BYTES and read > ratio * stored:
             reason = f"{stored:,} bytes expand to more than {read:,}, more than --limit expansion ({ratio:g}) allows"
             raise LimitReached(reason, "raise --limit expansion if the file is meant to be this large", self.path)
+
+    @contextmanager
+    def spare_thread(self, size: int) -> Iterator[bool]:
+        """Yield whether a thread may read ahead in the block, in a file of this size."""
+        if is_spare := self._meter.may_read_ahead and size >= _LEAST_AHEAD:
+            self._meter.may_read_ahead = False
+        try:
+            yield is_spare
+        finally:
+            self._meter.may_read_ahead |= is_spare
+
+    def add_time(self, seconds: float) -> None:
+        """Account for the time of another thread."""
+        self._meter.waited += seconds
 
     @property
     def read(self) -> int:

@@ -10,14 +10,16 @@ import io
 import lzma
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
 from corpusfmt.io.compress import FileFacts, sha256
-from corpusfmt.io.limits import Account
+from corpusfmt.io.limits import Account, processor_time
 from corpusfmt.io.paths import Entry
 from corpusfmt.io.witness import Hashed
 from corpusfmt.model import UsageError
@@ -63,6 +65,9 @@ READ_SIZE = 64 * 1024
 # A decoder copies input beyond the end of a member, which for many small members is most of it.
 _FIRST_WINDOW = 8 * 1024
 MAX_OUTPUT = 1024 * 1024
+# What a decoder has put out, and the bytes of the file up to there; and the memory of such a pair next to its bytes.
+_Step = tuple[bytes, int]
+_STEP_BYTES = 150
 # glibc returns freed memory to the system unless a larger block was freed before. Freeing an untouched block first lets
 # chunks be decoded into memory that is already mapped.
 bytes(4 * MAX_OUTPUT)
@@ -155,11 +160,13 @@ class Chunks:
 
     After the iteration, `members` is the number of gzip members or zstd frames, `bytes` the uncompressed size.
     Raises `StreamFault` at a fault, `OSError` if the file cannot be read, and `LimitReached` with `path` if a limit of the
-    run is reached. A source `inside` another file was accounted for there.
+    run is reached. A source `inside` another file was accounted for there. A thread may read ahead in a local file that
+    has a `size`.
     """
 
-    def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False) -> None:
+    def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False, size: int = 0) -> None:
         self._source = source
+        self._size = size
         self._codec = codec
         self._account = Account(path, inside=inside, file=source)
         # The last bytes read, their offset in the file, and how many of them were taken.
@@ -201,6 +208,16 @@ class Chunks:
         return self._data[self._taken : self._taken + _HEAD_BYTES]
 
     def _compressed(self) -> Iterator[bytes]:
+        """Yield what was decoded, accounted for here, whichever thread has decoded it."""
+        read = 0
+        with closing(self._steps()) as steps, self._account.spare_thread(self._size) as is_spare:
+            for output, stored in _ahead(steps, self._account) if is_spare else steps:
+                read += len(output)
+                self._account.upto(stored, read)
+                if output:
+                    yield output
+
+    def _steps(self) -> Generator[_Step]:
         framing = _FRAMINGS[self._codec]
         while head := self._head():
             if not framing.starts(head):
@@ -220,7 +237,7 @@ class Chunks:
         if not self.members:
             raise self._fault("corrupt", f"a 0-byte file is not a {self._codec} stream", truncated=True)
 
-    def _member(self, framing: _Framing) -> Iterator[bytes]:
+    def _member(self, framing: _Framing) -> Iterator[_Step]:
         decoder = framing.open_decoder()
         start, before = self._offset, self.bytes
         window = _FIRST_WINDOW
@@ -233,9 +250,7 @@ class Chunks:
             if not self.bytes and (inner := _compressed_again(output)):
                 raise self._fault("twice", f"the file is compressed twice: {inner} within {self._codec}")
             self.bytes += len(output)
-            self._account.upto(self._start + self._taken, self.bytes)
-            if output:
-                yield output
+            yield output, self._offset
             if decoder.eof:
                 self._taken -= len(decoder.unused_data or b"")
                 return
@@ -273,6 +288,39 @@ class Chunks:
     def _fault(self, kind: FaultKind, reason: str, *, at: int | None = None, truncated: bool = False) -> StreamFault:
         offset = self._offset if at is None else at
         return StreamFault(kind, reason, offset=offset, readable=self.bytes, truncated=truncated)
+
+
+def _ahead(steps: Iterator[_Step], account: Account) -> Iterator[_Step]:
+    """Yield steps that another thread takes meanwhile, a few megabytes ahead, and raise where these do."""
+    from concurrent.futures.thread import ThreadPoolExecutor  # noqa: PLC0415 - few files are that large
+
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            waiting = deque(thread.submit(_some, steps) for _ in range(2))
+            while True:
+                some, end, seconds = waiting.popleft().result()
+                waiting.append(thread.submit(_some, steps))
+                account.add_time(seconds)
+                yield from some
+                if isinstance(end, StopIteration):
+                    return
+                if end is not None:
+                    raise end
+        finally:
+            thread.shutdown(cancel_futures=True)
+
+
+def _some(steps: Iterator[_Step]) -> tuple[list[_Step], Exception | None, float]:
+    """Return the next steps, about a megabyte, what ended them, and the seconds of the processor that they took."""
+    some: list[_Step] = []
+    left, began = MAX_OUTPUT, processor_time()
+    try:
+        while left > 0:
+            some.append(next(steps))
+            left -= len(some[-1][0]) + _STEP_BYTES
+    except Exception as end:
+        return some, end, processor_time() - began
+    return some, None, processor_time() - began
 
 
 class ChunkFile(io.RawIOBase):
