@@ -13,13 +13,15 @@ export PYTHONDONTWRITEBYTECODE =
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
-PIP = $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Modules are compiled where they are imported: most never are.
+INSTALL = -m pip install --quiet --disable-pip-version-check --no-compile
+PIP = $(BIN)/python $(INSTALL)
 LOCKED = --require-hashes --requirement
 
 # Makes the environment in the folder of a target, from the lock that the target names first.
 define ENVIRONMENT
 $(PYTHON) -m venv $(@D)
-$(@D)/bin/python -m pip install --quiet --disable-pip-version-check $(LOCKED) $<
+$(@D)/bin/python $(INSTALL) $(LOCKED) $<
 endef
 
 # Reinstalled when the project file, the locks or the native kernels change.
@@ -46,9 +48,10 @@ demo: $(VENV)/.runs
 test: $(VENV)/.develops
 	$(BIN)/python -m pytest -n auto
 
+# Each worker imports all modules that it is given: not more than have such tests.
 ## Run what `make test` leaves out: all cases where it takes some.
 deep: $(VENV)/.develops
-	CORPUSFMT_DEEP=1 $(BIN)/python -m pytest -n auto -m deep
+	CORPUSFMT_DEEP=1 $(BIN)/python -m pytest -n auto --dist worksteal -m deep $$(grep -rl --include 'test_*.py' 'every(\|mark\.deep' tests)
 
 # What runs corpusfmt: Neovim and pre-commit, in an environment of their own.
 HOSTS ?= build/hosts
@@ -62,7 +65,7 @@ action-test: $(VENV)/.develops $(HOSTS)/.installed
 
 ## Run every attack on untrusted data, in full size.
 attacks: $(VENV)/.develops
-	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto tests/security
+	CORPUSFMT_ATTACKS=1 CORPUSFMT_NESTED=100000 $(BIN)/python -m pytest -n auto --dist worksteal tests/security
 
 ## Flip one bit in the state or the output of an unfinished run, FLIPS times, and resume the run.
 FLIPS ?= 200
@@ -82,7 +85,7 @@ parts-test: $(VENV)/.develops
 PROPERTIES ?= 10
 PROPERTIES_SEED ?= $(shell $(PYTHON) -c 'import random; print(random.randrange(2**32))')
 properties: $(VENV)/.develops
-	CORPUSFMT_PROPERTIES=$(PROPERTIES) $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$(PROPERTIES_SEED) tests
+	CORPUSFMT_PROPERTIES=$(PROPERTIES) $(BIN)/python -m pytest -n auto -m hypothesis --hypothesis-seed=$(PROPERTIES_SEED) $$(grep -rl --include 'test_*.py' '@given' tests)
 
 ## Load what `describe` and `fix` write with mlcroissant, in its own environment, and compare the records.
 MLCROISSANT ?= build/mlcroissant

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 from documentation.sessions import code_for
-from mcp import Client, StdioServerParameters, stdio_client
 from support import FIXTURES, run_cli, tree
 
 
 def answers(root: Path, *asked: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
     """Return for each call whether it failed, and its text."""
+    from mcp import Client, StdioServerParameters, stdio_client  # takes a second, in every worker
+
     (settings,) = code_for("tests/cli/test_mcp.py")["docs/how-to/editors.md"]
     server = json.loads(settings)["mcpServers"]["corpusfmt"]
     command = str(Path(sys.executable).parent / server["command"])

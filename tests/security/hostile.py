@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -80,7 +81,12 @@ def endless(piece: bytes = _PIECE, *, chunked: bool = False, status: int = 200, 
 
 def bomb(**headers: Any) -> Answer:
     """Return an answer that a client would expand a thousandfold."""
-    return endless(gzip.compress(bytes(64 << 20), 9), Content_Encoding="gzip", **headers)
+    return endless(_expanding(), Content_Encoding="gzip", **headers)
+
+
+@cache
+def _expanding() -> bytes:
+    return gzip.compress(bytes(64 << 20), 9)
 
 
 def dripping(data: bytes, **headers: Any) -> Answer:
