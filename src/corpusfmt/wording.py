@@ -32,7 +32,6 @@ _LONG_VALUE = rf"`([^`]{{{MOST_OF_A_VALUE + 1},}})`"
 _UNSEEN_IN_JSON = rf"(?![\x00-\x1f]){_UNSEEN}"
 # A user with a password, which may contain what a URL must not: a number after a colon is a port.
 _USER = r"(?<=://)(?:([^/?#\s:@]*)(:)[^/?#\s]*@|[^/?#\s@]*@|([^/?#\s@:\[]*):(?!\d{1,5}(?:\W|$))\S*@)"
-_QUERY = r"""([A-Za-z][A-Za-z0-9+.-]*)(://[^\s?#]*)([?#]\S*?)([.,:;)\]'"`]*)(?=\s|$)"""
 # What an unknown name may lack: `-2026`, `-1.1`.
 _VERSION = r"-[\d.]+$"
 
@@ -84,19 +83,26 @@ def masked(text: str) -> str:
     """Return text in which no URL has credentials: passwords, and values in queries, which may be signatures, become `***`."""
     if "://" not in text:
         return text
-    text = re.sub(_USER, lambda match: f"{match[1]}:***@" if match[2] else "***@", text)
-    return re.sub(_QUERY, _without_values, text)
+    return "".join(_masked(word) if "://" in word else word for word in re.split(r"(\s+)", text))
 
 
-def _without_values(match: re.Match[str]) -> str:
-    scheme, place, tail, end = match.groups()
+def _masked(word: str) -> str:
+    # What follows the last `@` is not searched for one again from each `://`.
+    end = word.rfind("@") + 1
+    word = re.sub(_USER, lambda match: f"{match[1]}:***@" if match[2] else "***@", word[:end]) + word[end:]
+    url = re.search(r"[A-Za-z0-9+.-]://", word)
+    query = re.compile(r"[?#]\S*").search(word, url.end()) if url else None
+    if query is None:
+        return word
+    address, tail = word[: query.start()], query[0].rstrip(".,:;)]'\"`")
+    # Elsewhere than on the web, a question mark may be a wildcard.
+    is_web = re.search("https?://", address, re.IGNORECASE)
     parts = []
     for part in re.split("([?#&])", tail):
         name, equals, _ = part.partition("=")
-        # Elsewhere than on the web, a question mark may be a wildcard.
-        is_value = part not in {"", "?", "#", "&"} and scheme.lower() in {"http", "https"}
+        is_value = is_web and part not in {"", "?", "#", "&"}
         parts.append(f"{name}=***" if equals else "***" if is_value else part)
-    return f"{scheme}{place}{''.join(parts)}{end}"
+    return f"{address}{''.join(parts)}{query[0][len(tail) :]}"
 
 
 def plain(text: str) -> str:

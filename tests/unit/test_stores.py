@@ -16,6 +16,7 @@ from corpusfmt.io.paths import Entry, entry_of
 from corpusfmt.io.revisions import pinned, revision_of
 from corpusfmt.io.stores import CutShort, StoreFailure, StoreFile, Unreadable, may_pass, persistently, soon
 from corpusfmt.model import UsageError
+from corpusfmt.wording import masked
 
 DATA = bytes(range(256)) * 40
 
@@ -250,3 +251,20 @@ def test_a_description_names_the_commit_of_its_source() -> None:
     whole = {"tool": {}, "inputs": [], "conversion": {"revisions": {"hf://datasets/o/n": commit}}}
     release = Release({}, whole, {})
     assert release.provenance["prov:wasDerivedFrom"] == [{"@id": source.url}]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("get https://u:p@a.example/x?k=v&sig=1#z, then", "get https://u:***@a.example/x?k=***&sig=***#***, then"),
+        ("s3://b/*.jsonl? and HTTP://p:p@w@h/?t", "s3://b/*.jsonl? and HTTP://p:***@h/?***"),
+        # A client quotes what a store sent; each of these took hours.
+        ("x" * 1_000_000 + "://a?b=c", "x" * 1_000_000 + "://a?b=***"),
+        ("://" * 400_000, "://" * 400_000),
+        ("x://?" + "." * 1_000_000 + "a", "x://?" + "." * 1_000_000 + "a"),
+        ("://:" * 400_000 + "@", "://***@"),
+    ],
+    ids=["query", "wildcard", "scheme", "slashes", "dots", "colons"],
+)
+def test_credentials_are_masked_in_texts_of_any_length(text: str, shown: str) -> None:
+    assert masked(text) == shown

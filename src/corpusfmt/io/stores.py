@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Self, TypeVar
 
 from corpusfmt.model import CorpusfmtError, Incomplete, UsageError
-from corpusfmt.wording import masked, plain
+from corpusfmt.wording import MOST_OF_A_MESSAGE, clipped, masked, plain
 
 T = TypeVar("T")
 
@@ -132,7 +132,7 @@ _QUERY = re.compile(r"""(?<=\S)\?[^\s"'<>]+""")
 def one_line(error: BaseException) -> str:
     """Return the type and message of an exception as one line, without queries and credentials of URLs."""
     said = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    return masked(_QUERY.sub("", said))
+    return clipped(masked(_QUERY.sub("", said)), MOST_OF_A_MESSAGE)
 
 
 def before_work_error(said: str, error: BaseException) -> UsageError | Incomplete:

@@ -69,14 +69,14 @@ def _media_type(written: str) -> str:
 
 
 def _local_file(draft: Draft, pointer: str) -> Entry | None:
-    """Return the file of a FileObject next to the description, None if it is elsewhere or barred."""
+    """Return the file of a FileObject next to the description, None if it is elsewhere, barred or out of reach."""
     node = draft.object_at(pointer)
     url = node.get("contentUrl")
     if not isinstance(url, str) or is_uri(url) or not url.strip() or "containedIn" in node:
         return None
     try:
         file = draft.folder.child(url)
-    except ValueError:
+    except (ValueError, OSError):
         return None
     return file if file is not None and file.kind == "file" and not url.startswith(("/", "\\")) else None
 
