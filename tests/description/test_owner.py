@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -343,8 +345,9 @@ def test_files_about_the_data_say_what_they_hold(name: str, data: bytes, expecte
     [
         ("CITATION.cff", b"a: [", "it is not YAML"),
         ("CITATION.cff", b"a: " + b"[" * 10_000, "it is nested too deeply"),
-        ("codemeta.json", b"{", "Expecting property name"),
-        ("codemeta.json", b"[" * 100_000, "recursion"),
+        ("codemeta.json", b"{", "expecting property name"),
+        ("codemeta.json", b"[" * 100_000, "nested deeper"),
+        ("codemeta.json", b'{"name": "\\ud800"}', "a lone surrogate escape"),
         ("LICENSE", b"x" * 2_000_000, "it has more than 1,048,576 bytes"),
         ("LICENSE", b"\xff", "can't decode"),
     ],
@@ -369,6 +372,24 @@ def test_what_is_no_date_or_url_is_left_out_for_a_later_file(date: str, tmp_path
         f"CITATION.cff: `datePublished` is left out: `{date}` is no date",
         "CITATION.cff: `url` is left out: `see the page` is no URL",
     ]
+
+
+def test_a_lone_surrogate_in_codemeta_stops_no_conversion(tmp_path: Path) -> None:
+    files = {"codemeta.json": b'{"name": "\\ud800"}', "a.jsonl": b'{"text": "x"}\n'}
+    folder = write(Folder(files, {}), tmp_path / "data")
+    assert corpusfmt.convert(folder, tmp_path / "out", to="dolma").coverage.documents == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in UTF-8 only")
+def test_names_that_are_not_utf_8_are_escaped_or_refused(tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    (folder / "a.csv").write_bytes(b"x\n1\n")
+    assert corpusfmt.describe(folder)["name"] == "caf\\xe9"
+    with pytest.raises(UsageError, match=r"'\\udcff' is not UTF-8"):
+        corpusfmt.describe(folder, creator=os.fsdecode(b"\xff"))
+    with pytest.raises(UsageError, match=r"'caf\\udce9/' is not UTF-8"):
+        corpusfmt.describe(folder, base=tmp_path)
 
 
 def test_options_and_earlier_files_win_over_later_ones(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec.structs import asdict, replace
 
 from corpusfmt.description.provenance import (
@@ -159,6 +160,10 @@ def described_as(
     with limited(limits):
         fmt, known_as = _corpus_at(entry, asked.format, reading)
     properties = details.properties() | owner
+    try:
+        msgspec.json.encode([prefix, properties])
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{error.object!r} is not UTF-8") from error
     if fmt is not None and fmt.descriptions is not None:
         return _completed(entry, properties)
     notes: list[str] = []
@@ -171,6 +176,7 @@ def described_as(
         properties = revision_as_source(entry) | properties
     # Of a repository on the Hub, without its revision.
     own = entry.path.partition("@")[0] if entry.is_remote else Path(entry.url).resolve().name
+    own = os.fsencode(own).decode("utf-8", "backslashreplace")
     name = properties.pop("name", _merged(said.values()).get("name", own))
     corpus: tuple[dict[str, FileFacts], Contents] | None = None
     why = ""

@@ -5,7 +5,6 @@ by its manifest what it was made of, in the terms of PROV-O, and how many docume
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -23,6 +22,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry, is_uri, read_named
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.streams import facts_of
+from corpusfmt.io.text import parsed_json
 from corpusfmt.io.toml import complaints_of, decoded_toml
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
@@ -203,7 +203,7 @@ def _of_citation(text: str) -> Json:
 
 def _of_codemeta(text: str) -> Json:
     """Return what a codemeta.json says (https://codemeta.github.io/terms/)."""
-    meta: Any = json.loads(text)
+    meta: Any = parsed_json(text).value
     meta = meta if isinstance(meta, dict) else {}
     creators = []
     for author in _objects(meta.get("author") or meta.get("creator")):
