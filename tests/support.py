@@ -11,7 +11,8 @@ import sys
 import tarfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 from pathlib import Path
 from types import ModuleType
@@ -91,6 +92,18 @@ def run_cli(
 
 
 _SERVERS: dict[frozenset[tuple[str, str]], served.Server] = {}
+
+
+class Inline(Executor):
+    """Runs a task in `submit`."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
 
 
 def server_of(environment: Mapping[str, str]) -> served.Server:

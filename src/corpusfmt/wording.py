@@ -107,7 +107,8 @@ def _masked(word: str) -> str:
 
 def plain(text: str) -> str:
     """Return text, with invisible characters escaped, for a line on a terminal or in a log, except for its start."""
-    if text.isascii() and text.isprintable() and "##" not in text:
+    # Of Latin-1, nothing unseen is printable: the large expressions are seldom compiled.
+    if text.isprintable() and max(text, default="") <= "\xff" and "##" not in text:
         return text
     return re.sub(_LOG_COMMAND, r"#\\x23", re.sub(_UNSEEN, _escape, text))
 

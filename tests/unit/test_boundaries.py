@@ -20,10 +20,10 @@ import msgspec
 import pytest
 from fixtures.croissant.builders import CONTEXT
 from fsspec.implementations.memory import MemoryFileSystem
-from support import gzipped, tree, zstd
+from support import Inline, gzipped, tree, zstd
 
 import corpusfmt
-from corpusfmt.engine.executors import SerialExecutor, Workers
+from corpusfmt.engine.executors import Workers
 from corpusfmt.engine.progress import Progress, ShardProgress
 from corpusfmt.engine.run import run_tasks
 from corpusfmt.engine.stages import Stages, StageTask
@@ -382,7 +382,7 @@ def test_after_a_failure_no_later_task_is_tried_again() -> None:
     tried: list[int] = []
     first: Future[Any] = Future()
 
-    class Breaking(SerialExecutor):
+    class Breaking(Inline):
         """Takes no second task, and then fails the first."""
 
         def submit(self, function: Callable[..., Any], /, *arguments: Any, **_: Any) -> Future[Any]:

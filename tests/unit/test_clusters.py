@@ -49,7 +49,7 @@ class Threads(Cluster):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("corpusfmt.engine.run._LOOK_SECONDS", 0.01)
+    monkeypatch.setattr("corpusfmt.engine.flight._LOOK_SECONDS", 0.01)
     monkeypatch.setenv("CORPUSFMT_ENGINE_WAIT", "0")
 
 
@@ -167,7 +167,7 @@ def test_a_cluster_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_task_that_takes_long_is_named(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
-    monkeypatch.setattr("corpusfmt.engine.run._FIRST_NOTE_SECONDS", 0.02)
+    monkeypatch.setattr("corpusfmt.engine.flight._FIRST_NOTE_SECONDS", 0.02)
     assert list(run_tasks(time.sleep, [0.1], lambda: Threads(), window=4)) == [None]  # noqa: PLW0108
     assert caplog.messages[0] == "threads:here: 1 task sent, none of which has ended for 0 s"
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import corpus
+from support import Inline, corpus
 
-from corpusfmt.engine.executors import SerialExecutor, Workers, default_jobs, executor_factory, stop
+from corpusfmt.engine.executors import Workers, default_jobs, executor_factory, stop
 from corpusfmt.engine.processes import can_fork, open_pool
 from corpusfmt.engine.progress import Progress
 from corpusfmt.engine.run import Died, run_tasks
@@ -75,9 +75,9 @@ def fail_on_three(number: int) -> int:
     return number
 
 
-def own_executor(jobs: int) -> SerialExecutor:
+def own_executor(jobs: int) -> Inline:
     assert jobs == 2
-    return SerialExecutor()
+    return Inline()
 
 
 @pytest.mark.parametrize("engine", ["serial", "processes", "py:unit.test_run:own_executor"])
@@ -107,7 +107,7 @@ def test_a_worker_that_dies_in_the_middle_of_a_result_costs_nothing(tmp_path: Pa
 
 def test_a_worker_that_is_stopped_in_the_middle_of_a_result_does_not_keep_a_run_alive(tmp_path: Path) -> None:
     marker = tmp_path / "stopped"
-    pool = executor_factory("processes", 2)()
+    pool = open_pool(2)
     pool.submit(half_a_result, (signal.SIGSTOP, marker))
     while not marker.exists():
         time.sleep(0.01)
@@ -137,17 +137,17 @@ def test_a_task_that_takes_more_memory_than_there_is_is_told(engine: str) -> Non
 
 
 def test_an_executor_that_is_whole_serves_all_tasks() -> None:
-    opened: list[SerialExecutor] = []
+    opened: list[Inline] = []
 
-    def open_executor() -> SerialExecutor:
-        opened.append(SerialExecutor())
+    def open_executor() -> Inline:
+        opened.append(Inline())
         return opened[-1]
 
     assert list(run_tasks(double, range(9), open_executor, window=3)) == list(range(0, 18, 2))
     assert len(opened) == 1
 
 
-class Breaking(SerialExecutor):
+class Breaking(Inline):
     """Takes so many tasks, and then no more."""
 
     def __init__(self, tasks: int) -> None:
@@ -274,7 +274,7 @@ def hold(begun: Path, ended: Path) -> None:
 
 
 def test_what_runs_when_an_executor_is_stopped_is_not_waited_for(tmp_path: Path) -> None:
-    executor = executor_factory("processes", 2)()
+    executor = open_pool(2)
     held = executor.submit(hold, tmp_path / "begun", tmp_path / "ended")
     while not (tmp_path / "begun").exists():
         assert not held.done()

@@ -13,11 +13,10 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
-from support import gzipped
+from support import Inline, gzipped
 
 import corpusfmt
 from corpusfmt import formats
-from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.progress import Gauge, Progress, note_read
 from corpusfmt.engine.run import Late
 from corpusfmt.engine.sharing import Validation
@@ -76,7 +75,7 @@ def test_what_fails_is_named_and_the_verdict_incomplete(
     assert (path, message) in found
 
 
-class Deadly(SerialExecutor):
+class Deadly(Inline):
     """As if the system killed the worker of one file, time and again."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:

@@ -9,7 +9,6 @@ import os
 import signal
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import ParamSpec, TypeVar
@@ -145,7 +144,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
             _fail(UNFINISHED, f"error: {said}" + (how_to_resume and f"; fix that, then {how_to_resume}"))
         except Exception as error:
             if is_verbose():
-                traceback.print_exception(error)
+                from traceback import print_exception
+
+                print_exception(error)
             _fail(UNFINISHED, f"internal error, please report it: {type(error).__name__}: {error}")
         raise AssertionError
 
@@ -154,7 +155,9 @@ def guarded(command: Callable[P, T], how_to_resume: str = "") -> Callable[P, T]:
 
 def _full(error: OSError) -> str:
     """Return what is full: standard output, to which only this package prints, or the disk of temporary files."""
-    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    from traceback import walk_tb
+
+    *_, (frame, _) = walk_tb(error.__traceback__)
     if frame.f_globals["__name__"].startswith(f"{__package__}.") and sys.stdout is sys.__stdout__:
         leave_unread()
         return f"standard output: {error.strerror}"

@@ -34,6 +34,8 @@ class Keeps(Enum):
     ALL = 2
 
 
+# Checking fewer bytes takes about as long as looking whether they have changed.
+_WORTH_KEEPING = 64 << 20
 # The output format of a share.
 _PART = "part"
 
@@ -124,12 +126,14 @@ def _keeps(option: bool | None, settings: Config) -> Keeps:
 def _cache(keeps: Keeps, inputs: Sequence[tuple[str, Entry]]) -> Cache | None:
     if keeps is Keeps.NOTHING or any(shown == "-" for shown, _ in inputs):
         return None
-    from corpusfmt.engine.cache import WORTH_KEEPING, Cache
+    is_asked = keeps is Keeps.ALL
+    if not is_asked and all(each.kind == "file" and each.size < _WORTH_KEEPING for _, each in inputs):
+        return None
+    from corpusfmt.engine.cache import Cache
     from corpusfmt.io.paths import users_cache
 
-    is_asked = keeps is Keeps.ALL
     if (folder := users_cache()) is not None:
-        return Cache(folder / "verdicts", 0 if is_asked else WORTH_KEEPING, is_asked)
+        return Cache(folder / "verdicts", 0 if is_asked else _WORTH_KEEPING, is_asked)
     if is_asked:
         raise UsageError("--cache: no home folder is known: set XDG_CACHE_HOME to an absolute path")
     return None

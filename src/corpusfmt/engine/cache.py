@@ -34,8 +34,6 @@ from corpusfmt.io.streams import facts_of
 from corpusfmt.model import INCOMPLETE_CODES, UsageError
 from corpusfmt.report.machine import dumped
 
-#: Checking fewer bytes takes about as long as looking whether they have changed.
-WORTH_KEEPING = 64 << 20
 #: Most bytes of all entries; the least recently used ones are removed.
 MOST_BYTES = 500_000_000
 _MOST_BYTES_OF_AN_ENTRY = 64 << 20
@@ -59,7 +57,7 @@ class Cache(Struct, frozen=True):
     """
 
     folder: Path
-    least: int = WORTH_KEEPING
+    least: int
     is_asked: bool = False
     about: str = ""
 

@@ -1,4 +1,4 @@
-"""Internal: Executors of tasks, all with the interface of `concurrent.futures.Executor`."""
+"""Internal: Executors of tasks, as in `concurrent.futures`; None for a run without workers, which imports nothing of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
 from contextlib import ExitStack, suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,6 +17,7 @@ from corpusfmt.safe_path import SafeStarts, can_start_safely
 from corpusfmt.wording import clipped
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
     from multiprocessing.process import BaseProcess
 
 # For fewer bytes, starting workers costs more than they save.
@@ -28,18 +28,6 @@ _MOST_OPEN_FILES = 1 << 16
 _END_SECONDS = 3.0
 #: Workers that did not end when they were killed. Python would wait for them at its exit, too.
 HANGING: list[BaseProcess] = []
-
-
-class SerialExecutor(Executor):
-    """Runs a task in `submit`, so that serial runs need no separate code path."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-        try:
-            future.set_result(fn(*args, **kwargs))
-        except Exception as error:
-            future.set_exception(error)
-        return future
 
 
 def available_processors() -> int:
@@ -61,16 +49,16 @@ def are_spare(engine: str | None, jobs: int | None, tasks: int) -> bool:
     return engine in {None, "processes"} and (jobs or available_processors()) >= 2 * tasks
 
 
-def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor]:
-    """Return a function that opens an executor of `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]` or
+def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor | None]:
+    """Return a function that opens an executor (None: tasks run in this thread) of `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]` or
     `py:MODULE:FACTORY`.
 
     Raises `UsageError` for an unknown engine or one whose package is not installed.
     """
     allow_open_files()
     name, _, detail = (engine or ("serial" if jobs == 1 else "processes")).partition(":")
-    factories: dict[str, Callable[[], Executor]] = {
-        "serial": SerialExecutor,
+    factories: dict[str, Callable[[], Executor | None]] = {
+        "serial": lambda: None,
         "processes": lambda: _processes(jobs),
         "dask": lambda: _cluster("dask", detail, jobs),
         "ray": lambda: _cluster("ray", detail, jobs),
@@ -174,7 +162,7 @@ class Workers:
         """Open an executor before this process starts threads: afterwards it cannot be forked."""
         self._idle = self._idle or self._open()
 
-    def take(self) -> Executor:
+    def take(self) -> Executor | None:
         """Return an executor for exclusive use until it is released."""
         executor, self._idle = self._idle or self._open(), None
         return executor
@@ -193,9 +181,9 @@ def prepare(engine: str | None, jobs: int | None, *modules: str) -> None:
             start_fork_server(*modules)
 
 
-def _processes(jobs: int) -> Executor:
+def _processes(jobs: int) -> Executor | None:
     if not can_start_safely():
-        return SerialExecutor()
+        return None
     # Imported here because a run without workers does not need it.
     from corpusfmt.engine.processes import open_pool  # noqa: PLC0415
 
@@ -209,7 +197,7 @@ def _cluster(name: str, address: str, jobs: int) -> Executor:
     return CLUSTERS[name](address, jobs)
 
 
-class _Own(Executor):
+class _Own:
     """An executor of a user's function, which may start processes at any time."""
 
     def __init__(self, open_executor: Callable[[], Executor]) -> None:
@@ -239,6 +227,6 @@ def _own(detail: str, jobs: int) -> Executor:
         return cast("Executor", opened)
 
     try:
-        return _Own(checked)
+        return cast("Executor", _Own(checked))
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"cannot open engine py:{detail}: {error}") from error

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from corpusfmt.engine.executors import SerialExecutor
 from corpusfmt.engine.run import RESULTS_WAITING_A_WORKER, each_ended, run_tasks
 from corpusfmt.engine.sharing import WHOLE, Whole
 from corpusfmt.formats import Format, Shard, ShardResult
@@ -24,6 +23,9 @@ from corpusfmt.manifest.read import check_sums, read_manifest
 from corpusfmt.manifest.rules import DOCUMENTS_MISCOUNTED
 from corpusfmt.model import Location, Problem, Severity, Tally
 from corpusfmt.rules import Judge
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
 
 #: What formats call the rule on files that differ from a checksum list.
 _CHECKSUM_RULE = "checksum-mismatch"
@@ -96,7 +98,7 @@ def release_at(
 
 def hash_unread(
     release: CheckedRelease,
-    open_executor: Callable[[], Executor],
+    open_executor: Callable[[], Executor | None],
     workers: int,
     meter: Meter,
     unseen: Collection[str],
@@ -125,12 +127,12 @@ def hash_unread(
 
 
 def hashed(
-    entries: Sequence[Entry], open_executor: Callable[[], Executor], workers: int, meter: Meter
+    entries: Sequence[Entry], open_executor: Callable[[], Executor | None], workers: int, meter: Meter
 ) -> Iterable[tuple[str, FileFacts | Unread]]:
     """Yield the path of each file with its facts, or why there are none."""
     if not entries:
         return
-    opener = SerialExecutor if sum(each.size for each in entries) < SMALL else open_executor
+    opener = (lambda: None) if sum(each.size for each in entries) < SMALL else open_executor
     results = run_tasks(_facts_or_why_not, entries, opener, window=workers * RESULTS_WAITING_A_WORKER, meter=meter)
     paths = [entry.path for entry in entries]
     yield from zip(

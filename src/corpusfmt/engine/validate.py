@@ -8,7 +8,6 @@ import time
 from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -66,6 +65,8 @@ from corpusfmt.rules import NOT_JUDGED, Grading, Judge, selects
 from corpusfmt.wording import unknown
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from corpusfmt.engine.cache import Cache
     from corpusfmt.engine.release import CheckedRelease
 
@@ -390,7 +391,7 @@ def _judge_files(
     checked: Sequence[Checked],
     release: CheckedRelease | None,
     manifest_judge: Judge,
-    open_executor: Callable[[], Executor],
+    open_executor: Callable[[], Executor | None],
     workers: int,
 ) -> None:
     """Judge how a folder is loaded, if that is asked for, and whether it is what its manifest says.

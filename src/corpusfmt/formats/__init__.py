@@ -434,7 +434,7 @@ def detect(entry: Entry) -> tuple[Format, Detection]:
     refuse_barred(entry)
     is_folder = entry.kind == "directory"
     described = not is_folder and entry.name.endswith((".json", ".jsonld", ".html"))
-    likely = ["croissant"] if described else ["oscar", "dolma"]
+    likely = ["croissant"] if described else ["dolma", "oscar"] if ".json" in entry.name else ["oscar", "dolma"]
     unlikely_last = sorted(_modules(), reverse=True)
     unlikely_last.sort(key=lambda name: likely.index(name) if name in likely else len(likely))
     general = []

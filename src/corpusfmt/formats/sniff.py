@@ -31,21 +31,17 @@ _MOST_FILES = 8
 _MOST_NAMES = 6
 # Files whose sizes are compared, before those are chosen.
 _MOST_LISTED = 10_000
-_NAME = re.compile(
-    r".*\.(?:(?:jsonl|ndjson)(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?|json\.(?:gz|zst|zstd|xz|bz2|lz4))", re.DOTALL
-)
-_ARCHIVE = re.compile(r"\.(?:zip|7z|rar|tgz|tbz2|txz|tar(?:\.\w+)?)$", re.IGNORECASE)
-_MARKUP = re.compile(rb"\s*<(?:(!doctype html|html|head|body)\b|\?xml\b|error>)", re.IGNORECASE)
-_LINES_OF_AN_OBJECT = re.compile(rb"\s*\{\s*\n\s*\"")
+_NAME = r"(?s).*\.(?:(?:jsonl|ndjson)(?:\.(?:gz|zst|zstd|xz|bz2|lz4))?|json\.(?:gz|zst|zstd|xz|bz2|lz4))"
+_ARCHIVE = r"(?i)\.(?:zip|7z|rar|tgz|tbz2|txz|tar(?:\.\w+)?)$"
+_MARKUP = rb"(?i)\s*<(?:(!doctype html|html|head|body)\b|\?xml\b|error>)"
+_LINES_OF_AN_OBJECT = rb"\s*\{\s*\n\s*\""
 # Strings that are not the text of a document.
-_NO_TEXT = re.compile(
-    r"(?:^|[_-])(?:id|uuid|url|uri|date|time|timestamp|source|lang|language|hash|digest|sha\d*|md5)$", re.IGNORECASE
-)
+_NO_TEXT = r"(?i)(?:^|[_-])(?:id|uuid|url|uri|date|time|timestamp|source|lang|language|hash|digest|sha\d*|md5)$"
 
 
 def has_name_of_rows(entry: Entry) -> bool:
     """Return whether a file has a name of JSON Lines, CSV or TSV."""
-    return _NAME.fullmatch(entry.name) is not None or csv_separator(entry.name) != ""
+    return re.fullmatch(_NAME, entry.name) is not None or csv_separator(entry.name) != ""
 
 
 def rows_have(entry: Entry, *names: str, without: str | None = None) -> bool:
@@ -130,16 +126,16 @@ def _shape_of(entry: Entry) -> str:
     except OSError:
         return ""
     codec = codec_of_name(entry.name)
-    if start.startswith(b"PK\x03\x04") or start[257:262] == b"ustar" or _ARCHIVE.search(entry.name):
+    if start.startswith(b"PK\x03\x04") or start[257:262] == b"ustar" or re.search(_ARCHIVE, entry.name):
         return "is an archive: unpack it"
     if codec != "plain" and codec_of_content(start) == "plain" and start.lstrip()[:1] == b"{":
         return f"is not compressed, and its name says {codec}: rename it"
     head, _ = _head(entry)
     if start.startswith((b"\xff\xfe", b"\xfe\xff")) or head.startswith((b"{\0", b"\0{")):
         return "is UTF-16: write it as UTF-8, as with `iconv -f UTF-16 -t UTF-8`"
-    if markup := _MARKUP.match(head):
+    if markup := re.match(_MARKUP, head):
         return f"is {'a page of HTML' if markup[1] else 'XML'} in place of data: download it again"
-    if _LINES_OF_AN_OBJECT.match(start):
+    if re.match(_LINES_OF_AN_OBJECT, start):
         return "has an object over several lines: write one object per line, as with `jq -c .`"
     return other_shape(entry)
 
@@ -162,7 +158,7 @@ def _strings(row: Json) -> Iterator[tuple[Sequence[str], str]]:
         for name, value in values.items():
             if isinstance(value, dict):
                 objects.append(([*names, name], value))
-            elif isinstance(value, str) and not _NO_TEXT.search(name):
+            elif isinstance(value, str) and not re.search(_NO_TEXT, name):
                 yield [*names, name], value
 
 

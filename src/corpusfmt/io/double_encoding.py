@@ -19,14 +19,12 @@ from corpusfmt.io.scan import count_lines, double_encoding_at
 # Windows-1252 where it differs from Latin-1; its five undefined bytes are decoded as Latin-1.
 _READ_FROM = {ord(bytes([byte]).decode("cp1252", "replace")): byte for byte in range(0x80, 0xA0)}
 _READ_FROM.pop(ord("\N{REPLACEMENT CHARACTER}"))
-_RUN = re.compile(f"[\x80-\xff{''.join(map(chr, _READ_FROM))}]+")
+_RUN = f"[\x80-\xff{''.join(map(chr, _READ_FROM))}]+"
 # Punctuation that follows a letter in real text. Any other character after `Ã` was a letter.
 _PUNCTUATION = "\xa0\xad«»®°²³´·¹¿‚„…‘’“”•–—™‹›"
 # Not in real text: quotation marks and the like, emoji, a byte order mark, U+FFFD; a capital inside a lower-case word or
 # directly after a number or a full stop.
-_EVIDENCE = re.compile(
-    f"(?:â[€\x80]|ð[Ÿ\x9f]|ï»¿|ï¿½|[ÂÃ][^{_PUNCTUATION}]|(?<=[a-z])[Â-ÖØ-Þ]|(?<=[0-9.,;:!?%)])Â|Ã[^’](?=[a-z]))"
-)
+_EVIDENCE = f"(?:â[€\x80]|ð[Ÿ\x9f]|ï»¿|ï¿½|[ÂÃ][^{_PUNCTUATION}]|(?<=[a-z])[Â-ÖØ-Þ]|(?<=[0-9.,;:!?%)])Â|Ã[^’](?=[a-z]))"
 _MOST_ROUNDS = 4
 _EXCERPT = 150
 _BEYOND_ASCII, _AT_THE_END = re.compile(rb"[\x80-\xff]+"), re.compile(rb"[\x80-\xff]+\Z")
@@ -79,7 +77,7 @@ def is_garbled(line: bytes) -> bool:
 
 def _undone(line: str) -> tuple[int, str] | None:
     found = []
-    for match in _RUN.finditer(line):
+    for match in re.finditer(_RUN, line):
         start, end = match.span()
         read = _read if end - start <= _LONGEST_REMEMBERED else _read.__wrapped__
         found.append((start, end, *read(line[max(start - 1, 0) : start], match[0], line[end : end + 1])))
@@ -105,14 +103,14 @@ def _read(before: str, run: str, after: str) -> tuple[str | None, bool]:
         text = run.translate(_READ_FROM).encode("latin-1").decode()
     except UnicodeDecodeError:
         return None, False
-    return text, len(text) > 1 or _EVIDENCE.match(before + run + after, len(before)) is not None
+    return text, len(text) > 1 or re.compile(_EVIDENCE).match(before + run + after, len(before)) is not None
 
 
 @lru_cache(maxsize=1 << 12)
 def _is_evidence(encoded: bytes) -> bool:
     """Return whether characters beyond ASCII are a run, and evidence wherever they stand."""
     text = encoded.decode("utf-8", "replace")
-    return _RUN.fullmatch(text) is not None and _read("", text, "")[1]
+    return re.fullmatch(_RUN, text) is not None and _read("", text, "")[1]
 
 
 def _excerpt(line: str, start: int) -> str:

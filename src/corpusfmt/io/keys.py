@@ -8,7 +8,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from hashlib import blake2b
 from itertools import chain, compress, groupby
 from operator import eq, not_
 from pathlib import Path
@@ -155,6 +154,8 @@ def repeated_in_batches(
 
 def digest_of(*parts: str) -> bytes:
     """Return a digest that identifies a key of any length."""
+    from hashlib import blake2b  # noqa: PLC0415 - slow to import, and most keys are never repeated
+
     digest = blake2b(digest_size=16)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -57,7 +57,7 @@ def files_at(url: str, served: Any) -> list[tuple[str, int, str]]:
 
 def revision_of(url: str) -> Json:
     """Return what a report says of a pinned address on the Hub: the commit of its repository; nothing of other paths."""
-    address = re.fullmatch(_ADDRESS, url)
+    address = re.fullmatch(_ADDRESS, url) if url.startswith(_SCHEME) else None
     if address is None or not address["revision"]:
         return {}
     return {"revisions": {f"{_SCHEME}{address['kind']}{address['name']}": address["revision"]}}

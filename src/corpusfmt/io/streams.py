@@ -24,12 +24,6 @@ from corpusfmt.io.paths import Entry
 from corpusfmt.io.witness import Hashed
 from corpusfmt.model import UsageError
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
-
-
 _isal: Any
 try:
     from isal import igzip_lib as _isal
@@ -48,7 +42,7 @@ _XZ_MAGIC = b"\xfd7zXZ"
 _LZ4_MAGIC = b"\x04\x22\x4d\x18"
 _GZIP_WBITS = 31
 # `RuntimeError` is that of lz4.
-_ERRORS = (zlib.error, zstd.ZstdError, lzma.LZMAError, OSError, RuntimeError, *([_isal.error] if _isal else ()))
+_ERRORS = (zlib.error, lzma.LZMAError, OSError, RuntimeError, *([_isal.error] if _isal else ()))
 # Bytes that identify a member and its memory.
 _HEAD_BYTES = 18
 # Most bytes of the name and comment in a gzip header.
@@ -245,7 +239,7 @@ class Chunks:
         while True:
             try:
                 output = decoder.decompress(data, MAX_OUTPUT)
-            except _ERRORS as error:
+            except (*_ERRORS, _zstd().ZstdError) as error:
                 raise self._fault("corrupt", f"{self._unit} {self.members:,} cannot be decoded: {error}") from error
             if not self.bytes and (inner := _compressed_again(output)):
                 raise self._fault("twice", f"the file is compressed twice: {inner} within {self._codec}")
@@ -373,6 +367,10 @@ def _lz4() -> Any:
         raise UsageError("LZ4 needs a package: pip install 'corpusfmt[lz4]'") from error
 
 
+def _zstd() -> Any:
+    return import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
 def _starts_zstd_frame(head: bytes) -> bool:
     skippable = b"\x50" <= head[:1] <= b"\x5f" and head[1:4] == _SKIPPABLE_MAGIC
     return skippable or head.startswith(ZSTD_MAGIC)
@@ -398,7 +396,7 @@ _GZIP = _Framing(lambda: zlib.decompressobj(_GZIP_WBITS), _starts_gzip_member, l
 _FASTER_GZIP = _Framing(lambda: _isal.IgzipDecompressor(_isal.DECOMP_GZIP), _starts_gzip_member, left_in)
 _FRAMINGS: Mapping[Codec, _Framing] = {
     "gzip": _FASTER_GZIP if _isal else _GZIP,
-    "zstd": _Framing(zstd.ZstdDecompressor, _starts_zstd_frame, left_in, _zstd_window),
+    "zstd": _Framing(lambda: _zstd().ZstdDecompressor(), _starts_zstd_frame, left_in, _zstd_window),
     "bzip2": _Framing(bz2.BZ2Decompressor, lambda head: head.startswith(_BZIP2_MAGIC), left_in),
     "xz": _Framing(
         lambda: lzma.LZMADecompressor(memlimit=_MOST_XZ_MEMORY), lambda head: head.startswith(_XZ_MAGIC), left_in

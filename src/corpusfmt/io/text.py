@@ -28,11 +28,11 @@ _MOST_DIGITS = 767
 
 _HIGH = r"\\u[dD][89abAB][0-9a-fA-F]{2}"
 _LOW = r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_LONE_ESCAPE = re.compile(f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}")
+_LONE_ESCAPE = f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}"
 # A string without its end reaches to the end: nothing within it is tried again.
-_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]', re.DOTALL)
-_NUMBER = re.compile(r'"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*', re.DOTALL)
-_STRING_OR_CONSTANT = re.compile(r'"(?:[^"\\]++|\\.)*+"|NaN|-?Infinity', re.DOTALL)
+_BRACKET = r'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]'
+_NUMBER = r'(?s)"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*'
+_STRING_OR_CONSTANT = r'(?s)"(?:[^"\\]++|\\.)*+"|NaN|-?Infinity'
 
 
 class TextFault(Struct, frozen=True):
@@ -187,12 +187,12 @@ def parsed_json(text: str, most: int = MOST_VALUES) -> StrictJson:
     except json.JSONDecodeError as error:
         raise _syntax_fault(error, text) from error
     if ("\\ud" in text or "\\uD" in text) and _has_surrogates(found.value):
-        escape = _LONE_ESCAPE.search(text)  # much slower than to encode the strings
+        escape = re.search(_LONE_ESCAPE, text)  # much slower than to encode the strings
         if escape is not None:
             reason = "a lone surrogate escape is not a character"
             raise JsonFault(reason, escape.start() + 1, "write the character itself")
     if infinite := _decoding.infinite:
-        columns = (match.start() + 1 for match in _NUMBER.finditer(text) if match.group() == infinite[0])
+        columns = (match.start() + 1 for match in re.finditer(_NUMBER, text) if match.group() == infinite[0])
         raise NumberFault(infinite[0], next(columns, None), len(infinite))
     return found
 
@@ -231,7 +231,7 @@ class _Decoding(threading.local):
         return found
 
     def _refuse_constant(self, name: str) -> Any:
-        found = (match.start() for match in _STRING_OR_CONSTANT.finditer(self._text) if match.group() == name)
+        found = (match.start() for match in re.finditer(_STRING_OR_CONSTANT, self._text) if match.group() == name)
         raise JsonFault(f"`{name}` is not a JSON number", next(found) + 1, "write null or a number")
 
     def _integer(self, digits: str) -> int | float:
@@ -291,7 +291,7 @@ def _refuse_depth(text: str) -> None:
     if text.count("{") + text.count("[") <= MAX_DEPTH or _depth(text) <= MAX_DEPTH:
         return
     depth = 0
-    for match in _BRACKET.finditer(text):
+    for match in re.finditer(_BRACKET, text):
         piece = match.group()
         if piece in "{[":
             depth += 1

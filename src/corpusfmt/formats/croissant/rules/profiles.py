@@ -71,7 +71,7 @@ def _says_something(value: Value) -> bool:
 _NO_PROSE = frozenset(
     "@context data examples value column jsonPath regex format separator delimiter includes excludes key".split()  # noqa: SIM905
 )
-_NAMED_LIKE_DATA = re.compile(r"/(distribution|recordSet|[fF]ield|subField|annotation)/")
+_NAMED_LIKE_DATA = r"/(distribution|recordSet|[fF]ield|subField|annotation)/"
 
 
 def texts_of(description: Description) -> Iterator[tuple[str, str, str]]:
@@ -91,15 +91,13 @@ def texts_of(description: Description) -> Iterator[tuple[str, str, str]]:
             ]
 
 
-_PLACEHOLDER = re.compile(
-    r"""
+# Compiled where it is first used: few profiles have these rules.
+_PLACEHOLDER = r"""(?xis)
     [\W_]*+(todo|tb[dac]|fixme|n/?a|n\.\s?a\.|x{3,}|placeholder|(change|fill|replace)[ _-]?me)[\W_]*+
     | [.?_\s\u2026-]+ | (?-i:TODO|TBD|FIXME)\b.* | .*\blorem\ ipsum\b.*
     | .*[\[<{]\s*(your|insert|add|fill|replace|verify|todo|tbd|placeholder)\b[^\[\]<>{}]*[\]>}].*
     | .*\byour[-_](org|user|name|team|repo|dataset|email|url)\w*.*
-    """,
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
+    """
 
 
 @RULES.rule("CRO291", "placeholder", on=Description, severity=WARNING, spec="croissant-1.0#required")
@@ -112,11 +110,11 @@ def placeholder(description: Description) -> Iterator[Problem]:
     """
     places: dict[tuple[str, str], list[str]] = {}
     for pointer, name, text in texts_of(description):
-        is_label = name in ("", "name", "sc:name") and _NAMED_LIKE_DATA.search(pointer)
+        is_label = name in ("", "name", "sc:name") and re.search(_NAMED_LIKE_DATA, pointer)
         repeats = text.strip().casefold() == local_name(name).casefold() and (
             name[:4] in ("rai:", "prov") or name in _PROSE
         )
-        if not is_label and text.strip() and (repeats or _PLACEHOLDER.fullmatch(text)):
+        if not is_label and text.strip() and (repeats or re.fullmatch(_PLACEHOLDER, text)):
             places.setdefault((name, text), []).append(pointer)
     for (name, text), pointers in places.items():
         at = description.places.of(pointers[0])
@@ -132,11 +130,11 @@ class ToReview(Struct):
     description: Description
 
 
-_AGENTS = re.compile(
+_AGENTS = (
     r"(?i).*(creator|author|publisher|contributor|maintainer|funder|funding|sponsor|editor|producer|provider|"
     r"copyrightHolder|accountablePerson|agent|wasAttributedTo|wasAssociatedWith)"
 )
-_OF_OTHERS = re.compile(r"/(prov:)?(wasDerivedFrom|isBasedOn)(/|$)|[lL]icense(/|$)")
+_OF_OTHERS = r"/(prov:)?(wasDerivedFrom|isBasedOn)(/|$)|[lL]icense(/|$)"
 _REVEALING = {
     "an e-mail address": r"(?<![\w.+-])[\w.+-]++@[\w-]+(\.[\w-]+)+",
     "a git remote": r"\bgit@|\bssh://|\bgit://|\.git$",
@@ -159,10 +157,10 @@ def identity_revealed(subject: ToReview) -> Iterator[Problem]:
     description = subject.description
     for pointer, name, text in texts_of(description):
         kinds = [kind for kind, pattern in _REVEALING.items() if re.search(pattern, text)]
-        role = _AGENTS.match(pointer)
+        role = re.match(_AGENTS, pointer)
         if not kinds and role and not pointer.endswith(("@type", "@id")) and "anonym" not in text.casefold():
             kinds = ["a name"]
-        if kinds and text.strip() and not _OF_OTHERS.search(pointer):
+        if kinds and text.strip() and not re.search(_OF_OTHERS, pointer):
             message = f"`{name}` contains {' and '.join(kinds)}: `{clip(text)}`"
             yield Problem(message, description.places.of(pointer), "write `Anonymous`, or remove it for the review")
 
