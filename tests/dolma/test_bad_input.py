@@ -23,18 +23,6 @@ def only(root: Path, data: bytes, name: str = "documents/a.jsonl.gz") -> Report:
     return check(write(root, {name: data}))
 
 
-def test_nesting_of_ten_thousand(tmp_path: Path) -> None:
-    deep = b'{"id":"1","text":"x","source":"s","metadata":{"a":' + b"[" * 10_000 + b"]" * 10_000 + b"}}\n"
-    assert codes(only(tmp_path / "a", deep)) == ["GEN301"]
-    assert codes(only(tmp_path / "b", b"[" * 10_000 + b"\n")) == ["GEN301"]
-    assert codes(only(tmp_path / "c", b'{"a":' * 10_000 + b"1" + b"}" * 10_000 + b"\n")) == ["GEN301"]
-
-
-def test_nesting_of_a_hundred_is_fine(tmp_path: Path) -> None:
-    deep = b'{"id":"1","text":"x","source":"s","metadata":{"a":' + b"[" * 100 + b"]" * 100 + b"}}\n"
-    assert codes(only(tmp_path, deep)) == []
-
-
 def test_a_row_of_very_many_attributes(tmp_path: Path) -> None:
     many = {f"e__t__{number}": [[0, 1, 0]] for number in range(190_000)}
     files = {"documents/a.jsonl": ROW, "attributes/pii/a.jsonl": encoded([{"id": "1", "attributes": many}])}

@@ -97,6 +97,9 @@ _VALIDATE = ("validate", "{data}", "--output-format", "json")
 _DATA = ("validate", "{data}/croissant.json", "--data", "--output-format", "json")
 _PAGE = ("validate", "{data}/page.html", "--format", "croissant", "--output-format", "json")
 _DOLMA = (*_VALIDATE, "--format", "dolma")
+_RECORDS = ("records", "{data}/croissant.json")
+_CONVERT = ("convert", "{data}", "{out}", "--to", "parquet")
+_BUILD = ("build", "{data}", "-o", "{out}")
 
 
 # --- Croissant ---
@@ -135,6 +138,10 @@ def _table(folder: Path, content: bytes, name: str = "t.csv", kind: str = "text/
     source = _column(name) if kind == "text/csv" else {"fileObject": {"@id": name}, "extract": {"jsonPath": "$[*].a"}}
     _described(folder, [_file(name, kind)], _records(_field("r/a", source)))
     (folder / "data" / name).write_bytes(content)
+
+
+def _table_of_zeros(suffix: str, kind: str) -> Callable[[Path], None]:
+    return lambda folder: _table(folder, _filled("gz"), f"t.{suffix}.gz", kind)
 
 
 # --- zip ---
@@ -418,12 +425,7 @@ ATTACKS = [
     Attack("zip-directory", _zip_of_many_names, _DATA, _ends_with("CRO604", 1)),
     Attack("zip-overlapping", _zip_of_one_member_many_times, _DATA, _ends_with("CRO604", 1)),
     *(Attack(f"tar-{kind}", partial(_tar_bomb, suffix=kind), _DATA, _LIMIT) for kind in ("gz", "bz2", "xz", "zst")),
-    Attack(
-        "tar-bz2-records",
-        partial(_tar_bomb, suffix="bz2"),
-        ("records", "{data}/croissant.json"),
-        _says("a.tar.bz2: GEN003", 3),
-    ),
+    Attack("tar-bz2-records", partial(_tar_bomb, suffix="bz2"), _RECORDS, _says("a.tar.bz2: GEN003", 3)),
     Attack("tar-long-name", partial(_tar_header, kind=tarfile.GNUTYPE_LONGNAME), _DATA, _ends_with("CRO604", 1)),
     Attack("tar-long-link", partial(_tar_header, kind=tarfile.GNUTYPE_LONGLINK), _DATA, _ends_with("CRO604", 1)),
     Attack("tar-pax-header", partial(_tar_header, kind=tarfile.XHDTYPE), _DATA, _ends_with("CRO604", 1)),
@@ -450,7 +452,7 @@ ATTACKS = [
     Attack(
         "dolma-zeros-converted",
         lambda folder: _dolma(folder, gzip.compress(b'{"id":"1","text":"a","source":"s"}\n') + _filled("gz")),
-        ("convert", "{data}", "{out}", "--to", "parquet"),
+        _CONVERT,
         _publishes_nothing("documents/a.jsonl.gz: GEN003"),
     ),
     Attack(
@@ -467,64 +469,39 @@ ATTACKS = [
     ),
     Attack("dolma-emoji", partial(_dolma_text, broken=False), _DOLMA, _is_valid),
     Attack("dolma-emoji-broken", partial(_dolma_text, broken=True), _DOLMA, _ends_with("DOL202", 1)),
-    Attack(
-        "dolma-emoji-converted",
-        partial(_dolma_text, broken=False),
-        ("convert", "{data}", "{out}", "--to", "parquet"),
-        _is_valid,
-    ),
+    Attack("dolma-emoji-converted", partial(_dolma_text, broken=False), _CONVERT, _is_valid),
     Attack("oscar-zeros", lambda folder: _oscar(folder, _filled("gz"), gzip.compress(b"{}\n")), _VALIDATE, _LIMIT),
     Attack("oscar-values", _oscar_values, _VALIDATE, _ends_with("GEN301", 1)),
     Attack(
         "wet-zeros",
         lambda folder: _wet(folder, compressed=_filled("gz")),
-        ("build", "{data}", "-o", "{out}"),
+        _BUILD,
         _says("its Content-Length is wrong", 3),
     ),
     Attack(
         "wet-text-without-end",
         lambda folder: _wet(folder, wet_record(1, "x"), compressed=_wet_record_of(15 * _PART)),
-        ("build", "{data}", "-o", "{out}"),
+        _BUILD,
         _says("bytes, expected at most 33,554,432", 3),
     ),
-    Attack("csv-zeros", lambda folder: _table(folder, _filled("gz"), "t.csv.gz"), _DATA, _LIMIT),
-    Attack(
-        "csv-zeros-records",
-        lambda folder: _table(folder, _filled("gz"), "t.csv.gz"),
-        ("records", "{data}/croissant.json"),
-        _says("t.csv.gz: GEN003", 3),
-    ),
-    Attack(
-        "json-zeros",
-        lambda folder: _table(folder, _filled("gz"), "t.json.gz", "application/json"),
-        ("records", "{data}/croissant.json"),
-        _says("exceeds 33,554,432 bytes", 2),
-    ),
-    Attack(
-        "jsonl-zeros",
-        lambda folder: _table(folder, _filled("gz"), "t.jsonl.gz", "application/jsonlines"),
-        _DATA,
-        _LIMIT,
-    ),
+    Attack("csv-zeros", _table_of_zeros("csv", "text/csv"), _DATA, _LIMIT),
+    Attack("csv-zeros-records", _table_of_zeros("csv", "text/csv"), _RECORDS, _says("t.csv.gz: GEN003", 3)),
+    Attack("json-zeros", _table_of_zeros("json", "application/json"), _RECORDS, _says("exceeds 33,554,432 bytes", 2)),
+    Attack("jsonl-zeros", _table_of_zeros("jsonl", "application/jsonlines"), _DATA, _LIMIT),
     Attack("json-values", _document_of_values, _DATA, _ends_with("CRO604", 1)),
     Attack("description-lists", partial(_description_of_values, piece=b"[],"), _VALIDATE, _ends_with("CRO104", 1)),
-    Attack(
-        "description-nodes",
-        partial(_description_of_nodes, count=25_000, context=CONTEXT),
-        _VALIDATE,
-        _ends_with("CRO301", 1),
-    ),
-    Attack(
-        "description-nodes-in-full",
-        partial(_description_of_nodes, count=12_000, context=[CONTEXT]),
-        _VALIDATE,
-        _ends_with("CRO301", 1),
-    ),
-    Attack(
-        "description-too-many-nodes-in-full",
-        partial(_description_of_nodes, count=60_000, context=[CONTEXT]),
-        _VALIDATE,
-        _ends_with("CRO103", 1),
+    *(
+        Attack(
+            f"description-{name}",
+            partial(_description_of_nodes, count=count, context=context),
+            _VALIDATE,
+            _ends_with(rule, 1),
+        )
+        for name, count, context, rule in (
+            ("nodes", 25_000, CONTEXT, "CRO301"),
+            ("nodes-in-full", 12_000, [CONTEXT], "CRO301"),
+            ("too-many-nodes-in-full", 60_000, [CONTEXT], "CRO103"),
+        )
     ),
     Attack("parquet-dictionary", _parquet_dictionary, _VALIDATE, _LIMIT),
     Attack("parquet-croissant", _parquet_in_croissant, _DATA, _LIMIT),
@@ -552,7 +529,7 @@ ATTACKS = [
             (
                 "recipe",
                 "r.toml",
-                ("build", "{data}", "-o", "{out}", "--recipe", "{data}/r.toml"),
+                (*_BUILD, "--recipe", "{data}/r.toml"),
                 "more than 1,048,576 bytes",
             ),
         )
@@ -569,7 +546,7 @@ ATTACKS = [
         )
         for name, file, command in (
             ("settings", "s.toml", (*_DOLMA, "--config", "{data}/s.toml")),
-            ("recipe", "r.toml", ("build", "{data}", "-o", "{out}", "--recipe", "{data}/r.toml")),
+            ("recipe", "r.toml", (*_BUILD, "--recipe", "{data}/r.toml")),
         )
         for what, content in (
             ("a-key-of-many-parts", b"a." * 50_000 + b"a = 1"),

@@ -504,6 +504,13 @@ _TABLES: dict[str, tuple[_Make, str]] = {
     "file-set": (_file_set, "sub"),
 }
 
+
+def _following(
+    name: str, make: _Make, command: tuple[str, ...], promise: Callable[[Outcome], None] = _followed
+) -> Attack:
+    return Attack(f"link-{name}-followed", make, (*command, "--follow-links"), promise, may_open_outside=True)
+
+
 ATTACKS = [
     *(
         attack
@@ -512,22 +519,10 @@ ATTACKS = [
             Attack(f"link-{name}-validate", make, _CHECK_DATA, _reported(link)),
             Attack(f"link-{name}-records", make, _RECORDS, _kept_out),
             Attack(f"link-{name}-convert", make, _CONVERT_RECORDS, _kept_out),
-            Attack(
-                f"link-{name}-records-followed",
-                make,
-                (*_RECORDS, "--follow-links"),
-                _shows_what_is_outside,
-                may_open_outside=True,
-            ),
+            _following(f"{name}-records", make, _RECORDS, _shows_what_is_outside),
         )
     ),
-    Attack(
-        "link-relative-validate-followed",
-        _relative_link,
-        (*_CHECK_DATA, "--follow-links"),
-        _followed,
-        may_open_outside=True,
-    ),
+    _following("relative-validate", _relative_link, _CHECK_DATA),
     Attack("link-description-validate", _description, _CHECK, _reported("croissant.json")),
     Attack("link-description-named", _description, _CHECK_DATA, _reported("croissant.json")),
     Attack("link-description-records", _description, _RECORDS, _kept_out),
@@ -547,21 +542,9 @@ ATTACKS = [
         _kept_out,
     ),
     Attack("link-documents-describe", _documents, _DESCRIBE, _kept_out),
-    Attack("link-documents-followed", _documents, (*_CHECK, "--follow-links"), _followed, may_open_outside=True),
-    Attack(
-        "link-documents-convert-followed",
-        _documents,
-        (*_CONVERT, "--follow-links"),
-        _followed,
-        may_open_outside=True,
-    ),
-    Attack(
-        "link-documents-describe-followed",
-        _documents,
-        (*_DESCRIBE, "--follow-links"),
-        _followed,
-        may_open_outside=True,
-    ),
+    _following("documents", _documents, _CHECK),
+    _following("documents-convert", _documents, _CONVERT),
+    _following("documents-describe", _documents, _DESCRIBE),
     Attack("link-attributes-validate", _attributes, _CHECK, _reported("attributes")),
     Attack(
         "link-attributes-of-one-file",
@@ -585,24 +568,10 @@ ATTACKS = [
     Attack("link-wet-build", _wet_link, (*_BUILD, "{data}"), _only_the_other_is_left_out),
     Attack("link-wet-folder-build", _wet_folder, (*_BUILD, "{data}"), _only_the_other_is_left_out),
     Attack("link-wet-pattern-build", _wet_folder, (*_BUILD, "{data}/**/*.wet.gz"), _only_the_other_is_left_out),
-    Attack(
-        "link-wet-build-followed",
-        _wet_folder,
-        (*_BUILD, "{data}", "--follow-links"),
-        _both_are_taken,
-        may_open_outside=True,
-    ),
-    Attack(
-        "list-leads-up",
-        _wet_list("../outside/b.warc.wet.gz"),
-        (*_BUILD, "{data}/wet.paths"),
-        _only_the_other_is_left_out,
-    ),
-    Attack(
-        "list-leads-away",
-        _wet_list("{folder}/outside/b.warc.wet.gz"),
-        (*_BUILD, "{data}/wet.paths"),
-        _only_the_other_is_left_out,
+    _following("wet-build", _wet_folder, (*_BUILD, "{data}"), _both_are_taken),
+    *(
+        Attack(f"list-leads-{name}", _wet_list(path), (*_BUILD, "{data}/wet.paths"), _only_the_other_is_left_out)
+        for name, path in {"up": "../outside/b.warc.wet.gz", "away": "{folder}/outside/b.warc.wet.gz"}.items()
     ),
     Attack("list-is-a-link", _list_that_is_a_link, (*_BUILD, "{data}/wet.paths"), _kept_out),
     *(

@@ -30,6 +30,7 @@ from security.hostile import (
 _INSIDE = "INTERNAL-SECRET"
 _JSONL = ("--format", "jsonl", "--field", "id=id")
 _SOON = ("--limit", "timeout=2")
+_ONCE = {"CORPUSFMT_STORE_RETRIES": "0"}
 #: Commands on a file, and on a folder, of a store.
 _ON_FILE = {
     "validate": ("validate", "{url}/a.jsonl", *_JSONL, *_SOON),
@@ -87,6 +88,20 @@ def _attack(
     name: str, answer: Answer, command: tuple[str, ...], promise: Callable[[Outcome], None], **more: Any
 ) -> Attack:
     return Attack(f"store-{name}", _data, command, promise, serve=partial(_alone, answer=answer), **more)
+
+
+def _leading(
+    name: str,
+    way: Callable[[str], Answer],
+    command: tuple[str, ...],
+    promise: Callable[[Outcome], None],
+    *,
+    allowed: bool = False,
+    **more: Any,
+) -> Attack:
+    """Return an attack by a store that leads to another."""
+    serve = partial(_beside_another, way=way, allowed=allowed)
+    return Attack(f"store-{name}", _data, command, promise, serve=serve, **more)
 
 
 def _ends(outcome: Outcome) -> None:
@@ -165,7 +180,7 @@ def _unasked(folder: Path) -> Iterator[list[str]]:
         yield []
 
 
-def _leading(folder: Path, card: str, rows: str, name: str) -> None:
+def _naming(folder: Path, card: str, rows: str, name: str) -> None:
     """Data of the Hub that names the store: in its card, in its rows, or in a script."""
     url = f"http://{(folder / 'host').read_text()}/a.jsonl"
     (folder / "data" / "b.jsonl").write_bytes(ROW)
@@ -365,7 +380,7 @@ _ATTACKS = [
             command,
             _keeps_secret,
             serve=partial(_alone, answer=_VALID),
-            environment={"CORPUSFMT_STORE_RETRIES": "0"},
+            environment=_ONCE,
         )
         for name, command in _ODD.items()
     ),
@@ -470,24 +485,9 @@ _ATTACKS = [
         _says('"documents": 300000', 0),
     ),
     # Redirections.
+    *(_leading(f"redirect-{name}", _elsewhere, command, _stays) for name, command in _ALL.items()),
     *(
-        Attack(
-            f"store-redirect-{name}",
-            _data,
-            command,
-            _stays,
-            serve=partial(_beside_another, way=_elsewhere, allowed=False),
-        )
-        for name, command in _ALL.items()
-    ),
-    *(
-        Attack(
-            f"store-redirect-{name}",
-            _data,
-            _ON_FILE["validate"],
-            _stays,
-            serve=partial(_beside_another, way=way, allowed=False),
-        )
+        _leading(f"redirect-{name}", way, _ON_FILE["validate"], _stays)
         for name, way in {
             **{str(status): partial(_elsewhere, status=status) for status in (301, 303, 307, 308)},
             "other-host": partial(_elsewhere, to="http://localhost:1/a.jsonl"),
@@ -497,46 +497,28 @@ _ATTACKS = [
             "tls": partial(_elsewhere, to="https://{other}/a.jsonl"),
         }.items()
     ),
-    Attack(
-        "store-redirect-of-a-file-in-a-folder",
-        _data,
-        _ALL["validate-folder"],
-        _stays,
-        serve=partial(_beside_another, way=_page_first, allowed=False),
-    ),
-    Attack(
-        "store-redirect-in-two-steps",
-        _data,
+    _leading("redirect-of-a-file-in-a-folder", _page_first, _ALL["validate-folder"], _stays),
+    _leading(
+        "redirect-in-two-steps",
+        lambda other: of_path({"/a.jsonl": redirect("/b.jsonl"), "/b.jsonl": _elsewhere(other)}),
         _ON_FILE["validate"],
         _stays,
-        serve=partial(
-            _beside_another,
-            way=lambda other: of_path({"/a.jsonl": redirect("/b.jsonl"), "/b.jsonl": _elsewhere(other)}),
-            allowed=False,
-        ),
     ),
-    Attack(
-        "store-redirect-followed",
-        _data,
-        (
-            *("validate", "http://me:hunter2@{host}/a.jsonl", *_JSONL, "--follow-links"),
-            *("--output-format", "json"),
-        ),
+    _leading(
+        "redirect-followed",
+        partial(_elsewhere, to="http://{other}/latest/meta-data.jsonl?token=hunter2"),
+        ("validate", "http://me:hunter2@{host}/a.jsonl", *_JSONL, "--follow-links", "--output-format", "json"),
         _follows,
-        serve=partial(
-            _beside_another,
-            way=partial(_elsewhere, to="http://{other}/latest/meta-data.jsonl?token=hunter2"),
-            allowed=True,
-        ),
+        allowed=True,
     ),
     *(
-        Attack(
-            f"store-redirect-of-{command[-2].strip('-')}{'-followed' * followed}",
-            _data,
+        _leading(
+            f"redirect-of-{command[-2].strip('-')}{'-followed' * followed}",
+            _elsewhere,
             (*command, *(["--follow-links"] if followed else [])),
             _leads_there if followed else _stays,
-            serve=partial(_beside_another, way=_elsewhere, allowed=followed),
-            environment={"CORPUSFMT_STORE_RETRIES": "0"},
+            allowed=followed,
+            environment=_ONCE,
         )
         for command in (
             ("verify", "{data}", "--manifest", "http://me:hunter2@{host}/m.json"),
@@ -573,12 +555,7 @@ _ATTACKS = [
     ),
     *(
         Attack(
-            f"store-{name}-{command[0]}",
-            _data,
-            command,
-            _says("error: cannot ", 3),
-            serve=way,
-            environment={"CORPUSFMT_STORE_RETRIES": "0", **_S3},
+            f"store-{name}-{command[0]}", _data, command, _says("error: cannot ", 3), serve=way, environment=_ONCE | _S3
         )
         for name, way in _WITHOUT_S3.items()
         for command in (
@@ -596,19 +573,18 @@ _ATTACKS = [
             _ALL[name],
             _says("error: cannot read", 3),
             serve=_nobody,
-            environment={"CORPUSFMT_STORE_RETRIES": "0"},
+            environment=_ONCE,
         )
         for name in ("validate", "verify", "stats", "convert", "describe", "compare", "detect", "build")
     ),
     # Other clients than that of the web.
     *(
-        Attack(
-            f"store-{client}-{name}-{command[0]}",
-            _data,
+        _attack(
+            f"{client}-{name}-{command[0]}",
+            answer,
             (command[0], command[1].replace("{store}", store), *command[2:]),
             _ends,
-            serve=partial(_alone, answer=answer),
-            environment={"CORPUSFMT_STORE_RETRIES": "0", **environment},
+            environment=_ONCE | environment,
         )
         for client, (environment, store) in _CLIENTS.items()
         for name, answer in _OF_CLIENTS.items()
@@ -620,25 +596,23 @@ _ATTACKS = [
         )
     ),
     *(
-        Attack(
-            f"store-{client}-without-last-page-{command}",
-            _data,
+        _attack(
+            f"{client}-without-last-page-{command}",
+            _without_last_page,
             (command, store, *_SOON),
             _ends,
-            serve=partial(_alone, answer=_without_last_page),
-            environment={"CORPUSFMT_STORE_RETRIES": "0", **environment},
+            environment=_ONCE | environment,
         )
         for client, (environment, store) in _CLIENTS.items()
         for command in ("validate", "verify", "stats", "describe")
     ),
     *(
-        Attack(
-            f"store-hub-{name}-elsewhere-{command}",
-            _data,
+        _leading(
+            f"hub-{name}-elsewhere-{command}",
+            way,
             (command, "hf://datasets/me/x", *_SOON),
             _stays,
-            serve=partial(_beside_another, way=way, allowed=False),
-            environment={"CORPUSFMT_STORE_RETRIES": "0", "HF_TOKEN": _SECRET, **_HUB},
+            environment={"HF_TOKEN": _SECRET, **_ONCE, **_HUB},
         )
         for name, way in _LEADING_ELSEWHERE.items()
         for command in ("validate", "verify", "stats", "describe")
@@ -647,7 +621,7 @@ _ATTACKS = [
     *(
         Attack(
             f"store-named-by-{name}",
-            partial(_leading, card=card, rows=rows, name=path),
+            partial(_naming, card=card, rows=rows, name=path),
             ("validate", "{data}", "--profile", "hub", "--output-format", "json"),
             _stays_with_the_data,
             serve=_unasked,
@@ -683,7 +657,7 @@ _ATTACKS = [
             lambda request, status=status: request.whole(b"", status),  # type: ignore[misc]
             _ALL[name],
             _says("error: cannot read", expected),
-            environment={"CORPUSFMT_STORE_RETRIES": "0"},
+            environment=_ONCE,
         )
         for status, expected in ((500, 3), (502, 3), (503, 3), (507, 3), (403, 2), (401, 2))
         for name in ("validate", "verify", "stats", "compare", "describe", "convert", "detect")
