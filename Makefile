@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips kills mlcroissant hub bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub compared bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -105,6 +105,16 @@ $(HUB)/.installed: locks/hub.txt
 
 hub: $(VENV)/.develops $(HUB)/.installed
 	CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto tests/hub tests/documentation/test_elsewhere.py
+
+## Run the page that compares: all tools on the same inputs, each in the environment that has it.
+COMPARED ?= build/compared
+$(COMPARED)/.installed: locks/compared.txt
+	$(ENVIRONMENT)
+	@touch $@
+
+compared: $(VENV)/.develops $(COMPARED)/.installed $(MLCROISSANT)/.installed $(HUB)/.installed
+	CORPUSFMT_REMOTE=1 CORPUSFMT_COMPARED=$(abspath $(COMPARED))/bin/python CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python \
+	  CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto -k compared-with tests/documentation/test_elsewhere.py
 
 ## Pin which packages commands import, and their fsyncs. Read the diff before you commit it.
 counts: $(VENV)/.develops

@@ -37,6 +37,7 @@ LOCKS = {
     "hub": ("--group", "hub"),
     "browser": ("--group", "browser"),
     "peers": ("--group", "peers"),
+    "compared": ("--group", "compared"),
     "hosts": ("--group", "hosts"),
     "docs": ("--group", "docs"),
     "ray": ("pyproject.toml", "--extra", "build", "--extra", "ray", "--extra", "s3"),
@@ -48,7 +49,7 @@ def main() -> None:
     project = tomllib.loads((HERE.parent / "pyproject.toml").read_text("utf-8"))
     backend = "\n".join(project["build-system"]["requires"]).encode()
     for name, sources in LOCKS.items():
-        agreeing = () if name in ("dev", "mlcroissant", "hub") else ("--constraint", "locks/dev.txt")
+        agreeing = () if name in ("dev", "mlcroissant", "hub", "compared") else ("--constraint", "locks/dev.txt")
         command = (*COMPILE, "--python-version", "3.11", *sources, "-", *agreeing, "--output-file", f"locks/{name}.txt")
         subprocess.run(command, input=backend, stdout=subprocess.DEVNULL, check=True)
         lock = HERE / f"{name}.txt"

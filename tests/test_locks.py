@@ -60,11 +60,22 @@ def test_a_lock_serves_what_the_project_asks_for(lock: str, extra: str | None) -
         assert all(map(requirement.specifier.contains, versions)), f"{requirement}, locked: {versions}: run `make lock`"
 
 
-@pytest.mark.parametrize("group", ["release", "mlcroissant", "hub", "peers", "browser", "docs"])
+@pytest.mark.parametrize("group", ["release", "mlcroissant", "hub", "peers", "compared", "browser", "docs"])
 def test_the_tools_of_a_group_are_locked(group: str) -> None:
     locked = pinned(group)
     for requirement in map(Requirement, PROJECT["dependency-groups"][group]):
         assert locked[canonicalize_name(requirement.name)], f"{requirement}: run `make lock`"
+
+
+def test_the_page_that_compares_names_the_locked_versions() -> None:
+    page = (REPOSITORY / "docs" / "compared-with.md").read_text("utf-8")
+    named = re.findall(r"^\| \[`?([\w-]+).*?\]\(\S+\) (\S+) \|", page, re.MULTILINE)
+    locked = {name: found for lock in ("compared", "mlcroissant", "hub") for name, found in pinned(lock).items()}
+    assert len(named) == 6
+    for name, version in named:
+        assert {version} == locked[{"hf": "huggingface-hub"}.get(name, name)], name
+    # `make remote-test` runs `hf` from the environment of all tests.
+    assert pinned("dev")["huggingface-hub"] == locked["huggingface-hub"]
 
 
 def test_locks_agree() -> None:

@@ -95,6 +95,7 @@ TARGETS: dict[str, tuple[str, Callable[[Path], AbstractContextManager[Variables]
     "engines-test": ("CORPUSFMT_RAY", cluster),
     "hub": ("CORPUSFMT_HUB", libraries("CORPUSFMT_HUB")),
     "mlcroissant": ("CORPUSFMT_MLCROISSANT", libraries("CORPUSFMT_MLCROISSANT")),
+    "compared": ("CORPUSFMT_COMPARED", libraries("CORPUSFMT_COMPARED")),
     "benchmarks-test": ("CORPUSFMT_BENCHMARKS", lambda _: nullcontext({"PYTHON": sys.executable})),
     "docs": ("CORPUSFMT_INSTALLS", newcomer),
 }

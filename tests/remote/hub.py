@@ -173,7 +173,8 @@ def _tree(files: Files, inside: str, *, recursive: bool) -> Iterator[dict[str, A
                 yield {"type": "directory", "oid": hashlib.sha1(folder.encode()).hexdigest(), "size": 0, "path": folder}
         if recursive or len(steps) == depth + 1:
             data = files[path]
-            known = {"type": "file", "oid": hashlib.sha1(data).hexdigest(), "size": len(data), "path": path}
+            blob = hashlib.sha1(b"blob %d\0%s" % (len(data), data)).hexdigest()
+            known = {"type": "file", "oid": blob, "size": len(data), "path": path}
             if not path.endswith((".json", ".md")):
                 known["lfs"] = {"oid": hashlib.sha256(data).hexdigest(), "size": len(data), "pointerSize": 134}
             yield known
