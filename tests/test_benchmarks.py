@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import yaml
 from support import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "performance.md"
@@ -44,3 +46,34 @@ def test_each_mark_of_the_page_is_a_piece_of_the_suite() -> None:
     marked = re.findall(r"<!-- bench: ([a-z]+)\b", PAGE.read_text("utf-8"))
     assert set(marked) <= pieces(1, 1000, None).keys()
     assert len(marked) == len(set(marked))
+
+
+def test_the_paper_quotes_what_was_measured() -> None:
+    measured = json.loads((REPOSITORY / "benchmarks" / "results.json").read_bytes())
+    section = (REPOSITORY / "paper" / "paper.md").read_text("utf-8").partition("# Performance\n")[2]
+    heads: list[str] = []
+    for line in section.split("\n"):
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")]
+        piece, colon, row = cells[0].partition(": ")
+        if not line.startswith("|"):
+            heads = []
+            assert not re.search(r"\d", line)
+        elif not heads:
+            heads = cells
+        elif not line.startswith("|-"):
+            assert colon
+            table = measured[piece]["tables"][0]
+            (found,) = (each for each in table["rows"] if each[0] == row)
+            assert cells[1:] == [found[table["heads"].index(head)] for head in heads[1:]]
+
+
+def test_the_paper_has_the_form_of_its_journal() -> None:
+    folder = REPOSITORY / "paper"
+    _, head, body = (folder / "paper.md").read_text("utf-8").split("---\n", 2)
+    citation = yaml.safe_load((REPOSITORY / "CITATION.cff").read_text("utf-8"))
+    facts = yaml.safe_load(head)
+    assert [each["name"] for each in facts["authors"]] == [each["name"] for each in citation["authors"]]
+    assert facts.keys() == {"title", "tags", "authors", "affiliations", "date", "bibliography"}
+    assert 750 <= len(body.split()) <= 1750
+    known = re.findall(r"^@\w+\{(\w+),$", (folder / facts["bibliography"]).read_text("utf-8"), re.MULTILINE)
+    assert sorted(set(re.findall(r"@(\w+)", body))) == sorted(known)
