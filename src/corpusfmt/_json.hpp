@@ -9,37 +9,20 @@
 #include <string>
 #include <string_view>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 #include "_utf8.hpp"
 
 namespace corpusfmt {
 
 constexpr auto kEndsPlainText = bytes_that([](unsigned byte) { return byte < 0x20 || byte == '"' || byte == '\\'; });
 
-#if defined(__GNUC__)
-// The place of the first of 16 bytes that is marked by all its bits, or 16.
-template <typename Marks>
-int first_marked(Marks marks) {
-#if defined(__SSE2__)
-    return __builtin_ctz(static_cast<unsigned>(_mm_movemask_epi8(reinterpret_cast<__m128i>(marks))) | 1u << 16);
-#else
-    const auto words = reinterpret_cast<Words>(marks);
-    return words[0] ? __builtin_ctzll(words[0]) / 8 : words[1] ? __builtin_ctzll(words[1]) / 8 + 8 : 16;
-#endif
-}
-#endif
-
 // The first byte from `at` on that ends a stretch of plain text; there must be one before `end` or at it.
 inline const char* end_of_plain_text(const char* at, const char* end) {
-#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#if defined(CORPUSFMT_VECTORS)
     for (; end - at >= 16; at += 16) {
         Bytes bytes;
         std::memcpy(&bytes, at, sizeof(bytes));
-        const int plain = first_marked((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
-        if (plain < 16) return at + plain;
+        const unsigned marks = highest_bits((bytes < 0x20) | (bytes == '"') | (bytes == '\\'));
+        if (marks) return at + __builtin_ctz(marks);
     }
 #endif
     while (!kEndsPlainText[static_cast<unsigned char>(*at)]) ++at;

@@ -25,7 +25,7 @@ using fuzzing::split;
 // Letters that compose, marks that do and do not, around code points of every length.
 const std::vector<std::string> kText = {
     "a", "word", "an ordinary line of more than a word of any machine", "\u00e9", "\u0438", "\u7684", "\uac00", "\ue000",
-    "\U0001F642", "\U0010ffff", "\u0928", "\u0928\u093c", "\u0930", "\u0933\u093c", "\u0915\u093c", "\u094d", "\u0301",
+    "\U0001F642", "\U0010ffff", "\u0928", "\u0928\u093c", "\u0930", "\u0933\u093c", "\u09c7", "\u09be", "\u09bc", "\u09cd", "\u0e38", "\u0e48", "\u0dca", "\u0915\u093c", "\u094d", "\u0301",
     "\u00c3", "\u00c3\u00a9", "\u00e2\u20ac\u2122", "\u00f0\u0178\u02dc", "\\u00c3\\u00A9", "\\u00e2\\u20AC", "\u0305", "\u064b", "\u0652", "\u1100", "\u1161", "\u11a8", "\u0387", "\u0627\u0644", "\u200b", "\u2000", "\u3042\u3099", "\u304b", "\uff0c", "\ua960", "\u0916", "\u0430\u0431\u0432", "\ufdd0", "\ufe7f", "\ufeff", "\ud7ff", "\uffff", "\u00a0",
 };
 const std::vector<std::string> kBlanks = {"\n", "\n", "\n\n", "\n\n", "\n\n\n", " ", "\t", "\r", "\v", "\f", "\n \n",
@@ -80,25 +80,45 @@ std::optional<std::vector<uint32_t>> decoded(std::string_view text) {
     return points;
 }
 
-template <typename Ranges>
-bool is_in(const Ranges& ranges, uint32_t point) {
-    for (const auto& range : ranges) {
-        if (point < range.skipped) return false;
-        point -= range.skipped;
-        if (point < range.length) return true;
-        point -= range.length;
-    }
-    return false;
+// What a code point is, by the last range that has it.
+uint8_t kind_of(uint32_t point) {
+    static const std::vector<uint8_t> kKinds = [] {
+        std::vector<uint8_t> kinds(0x110000, corpusfmt::kUnknown);
+        const auto fill = [&](const auto& ranges) {
+            uint32_t at = 0;
+            for (const auto& range : ranges) {
+                at += range.skipped;
+                for (const uint32_t end = at + range.length; at < end; ++at) kinds.at(at) = range.kind;
+            }
+        };
+        fill(corpusfmt::kLetters);
+        fill(corpusfmt::kOthers);
+        return kinds;
+    }();
+    return kKinds.at(point);
 }
 
 bool is_known_nfc(const std::vector<uint32_t>& points) {
-    uint32_t before = 0;
+    uint8_t before = corpusfmt::kLetter;
     for (const uint32_t point : points) {
-        if (point >= 0x80 && !is_in(corpusfmt::kLetters, point)) {
-            if (!is_in(corpusfmt::kMarks, point) || is_in(corpusfmt::kMarks, before)) return false;
-            if (corpusfmt::composes(before, point)) return false;
+        const uint8_t kind = kind_of(point);
+        const bool after_letter = before == corpusfmt::kLetter || before == corpusfmt::kSecond;
+        switch (kind) {
+            case corpusfmt::kLetter: case corpusfmt::kFirst: break;
+            case corpusfmt::kSecond:
+                if (before == corpusfmt::kFirst) return false;
+                break;
+            case corpusfmt::kSecondMark:
+                if (!after_letter) return false;
+                break;
+            case corpusfmt::kMark:
+                if (!after_letter && before != corpusfmt::kFirst) return false;
+                break;
+            case corpusfmt::kUnknown: return false;
+            default:
+                if (before > kind) return false;
         }
-        before = point;
+        before = kind;
     }
     return true;
 }

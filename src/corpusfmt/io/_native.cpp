@@ -16,11 +16,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "../_compiler.hpp"
 #include "../_double_encoding.hpp"
+#include "../_hashes.hpp"
 #include "../_utf8.hpp"
 #include "../_words.hpp"
 #include "_nfc.hpp"
@@ -28,100 +30,96 @@
 namespace corpusfmt {
 namespace {
 
-enum Kind : uint8_t { kUnknown, kLetter, kMark };
+// What is known of code points, and which characters need a closer look: by both bytes, or the last of three by the first two.
+struct Known {
+    std::vector<uint8_t> kinds = std::vector<uint8_t>(0x20000, kUnknown), odd_of_two = std::vector<uint8_t>(0x10000, 1);
+    std::vector<uint64_t> odd_of_three = std::vector<uint64_t>(0x1000, ~uint64_t{});
 
-using Kinds = std::array<Kind, 0x10000>;
-
-const Kinds& kinds() {
-    static const Kinds found = [] {
-        Kinds kinds{};
-        const auto fill = [&](const auto& ranges, Kind kind) {
-            auto* at = kinds.data();
-            for (const Range& range : ranges) at = std::fill_n(at + range.skipped, range.length, kind);
+    Known() {
+        const auto fill = [&, at = size_t{0}](const Range& range) mutable {
+            std::fill_n(kinds.begin() + static_cast<ptrdiff_t>(at += range.skipped), range.length, range.kind);
+            at += range.length;
         };
-        fill(kLetters, kLetter);
-        fill(kMarks, kMark);
-        return kinds;
-    }();
-    return found;
-}
-
-// The only mark in the table that composes, with these three letters.
-constexpr bool composes(uint32_t letter, uint32_t mark) {
-    return mark == 0x093C && (letter == 0x0928 || letter == 0x0930 || letter == 0x0933);
-}
-
-// Steps over one code point beyond ASCII that is NFC after `before`, which it then replaces. False means undecided.
-inline bool step_over_nfc(const unsigned char*& at, const unsigned char* end, uint32_t& before, const Kinds& kinds) {
-    uint32_t point = 0;
-    if (*at < 0xE0) {
-        if (*at < 0xC2 || end - at < 2 || !is_continuation(at[1])) return false;
-        point = (at[0] & 0x1Fu) << 6 | (at[1] & 0x3Fu);
-        at += 2;
-    } else {
-        // Sequences of four bytes are left to Python; the table has no surrogates.
-        if (*at > 0xEF || end - at < 3 || !is_continuation(at[1]) || !is_continuation(at[2])) return false;
-        point = (at[0] & 0x0Fu) << 12 | (at[1] & 0x3Fu) << 6 | (at[2] & 0x3Fu);
-        if (point < 0x800) return false;
-        at += 3;
+        std::for_each(std::begin(kLetters), std::end(kLetters), fill);
+        std::for_each(std::begin(kOthers), std::end(kOthers), fill);
+        for (uint32_t point = 0xA0; point < 0x10000; ++point) {  // controls of C1 are before
+            if (kinds[point] > kFirst) continue;
+            if (point < 0x800) odd_of_two[(point & 0x3F) << 8 | 0x80C0 | point >> 6] = 0;
+            else odd_of_three[(point >> 12) << 8 | 0x80 | (point >> 6 & 0x3F)] ^= uint64_t{1} << (point & 0x3F);
+        }
     }
-    const Kind kind = kinds[point];
-    if (kind != kLetter && (kind == kUnknown || kinds[before] == kMark || composes(before, point))) return false;
-    before = point;
-    return true;
+};
+
+// Whether a code point is NFC after another, from what they are. If not, that is undecided.
+constexpr bool may_follow(uint8_t before, uint8_t kind) {
+    if (kind == kSecond) return before != kFirst;
+    if (kind == kSecondMark || kind == kMark) return before <= kSecond && (before != kFirst || kind == kMark);
+    return kind <= kFirst || (kind != kUnknown && before <= kind);  // classes are in order
+}
+
+// The kind of a character and its length, which is 0 if it is not UTF-8.
+inline std::pair<uint8_t, ptrdiff_t> character_at(const unsigned char* at, const unsigned char* end, const Known& known) {
+    constexpr uint32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
+    const ptrdiff_t length = *at < 0x80 ? 1 : *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
+    if (is_continuation(*at) || *at > 0xF4 || end - at < length || !std::all_of(at + 1, at + length, is_continuation)) return {kUnknown, 0};
+    const uint32_t point = next_point(at);
+    if (point < kLeast[length] || point >> 11 == 0x1B || point > 0x10FFFF) return {kUnknown, 0};
+    return {point < known.kinds.size() ? known.kinds[point] : kUnknown, length};
 }
 
 constexpr ptrdiff_t kBlock = 64;
 
-// The beginning of a character that goes on at a place behind known ones, or else this place.
-inline const unsigned char* within_character(const unsigned char* at) { return at[-1] >= 0xC0 ? at - 1 : at[-2] >= 0xE0 ? at - 2 : at; }
-
-// Skips blocks of printable ASCII, tabs, LFs and letters of the most common scripts, which are in NFC; marks other bytes of the
-// block where it stops, or all if it is the last. Passes a virama behind a consonant of Hindi. Reads five bytes before `at`.
-CORPUSFMT_WIDE const unsigned char* after_letters(const unsigned char* at, const unsigned char* end, unsigned char* marks) {
-    using Byte = unsigned char;
-    const auto leads_two = [&](Byte byte) -> Byte { return is_within(byte, 0xC3, 0xCB) + is_within(byte, 0xCF, 0xD1) + is_within(byte, 0xD8, 0xD9); };
-    const auto leads_three = [&](Byte byte) -> Byte { return is_within(byte, 0xE0, 0xE0) + is_within(byte, 0xE2, 0xED) + is_within(byte, 0xEF, 0xEF); };
-    const auto is_consonant = [](auto* at) -> Byte { return is_within(at[0], 0xE0, 0xE0) & is_within(at[1], 0xA4, 0xA4) & is_within(at[2], 0x80, 0xB9); };
-    enum { kTwoBytes, kThreeBytes, kIndic };  // the longest characters of a block, or also those that begin with 0xE0
-    const auto mark = [&](auto longest) CORPUSFMT_INLINE -> Byte {
-        Byte any = 0;
-        for (ptrdiff_t place = 0; place < kBlock; ++place) {
-            const Byte byte = at[place], before = at[place - 1], far = at[place - 2];
-            const auto is_after = [&](Byte lead, Byte first, Byte last) -> Byte { return is_within(before, lead, lead) & is_within(byte, first, last); };
-            const auto is_third = [&](Byte lead, Byte second, Byte first, Byte last) -> Byte { return is_within(far, lead, lead) & is_after(second, first, last); };
-            Byte follows = leads_two(before), known = is_within(byte, 0x20, 0xBF) + is_within(byte, '\t', '\n') + leads_two(byte);
-            Byte other = is_after(0xD8, 0x80, 0x9A) + is_after(0xD9, 0x8B, 0x9F) + is_after(0xD9, 0xB0, 0xB0);
-            if constexpr (longest() == kIndic) {
-                other += is_after(0xE0, 0x80, 0xA3) + is_after(0xE0, 0xA6, 0xBF) + is_third(0xE0, 0xA4, 0xBC, 0xBC) +
-                         is_third(0xE0, 0xA5, 0x8E, 0x9F) + (is_third(0xE0, 0xA5, 0x8D, 0x8D) & (is_consonant(at + place - 5) ^ 1));
-            }
-            if constexpr (longest() != kTwoBytes) {
-                follows += leads_three(before) + (leads_three(far) & is_within(before, 0x80, 0xBF));
-                known += leads_three(byte);
-                other += is_after(0xE2, 0x81, 0xBF) + is_third(0xE2, 0x80, 0x80, 0x81) + is_after(0xE3, 0x84, 0xBF) + is_third(0xE3, 0x80, 0xAA, 0xAF) +
-                         is_third(0xE3, 0x81, 0x80, 0x80) + is_third(0xE3, 0x82, 0x97, 0x9A) + is_after(0xEA, 0x80, 0xAF) + is_after(0xED, 0x9E, 0xBF) +
-                         is_after(0xEF, 0x80, 0xBB) + is_third(0xEF, 0xBC, 0x80, 0x80) + is_after(0xEF, 0xBE, 0xBF);
-            }
-            marks[place] = ((is_within(byte, 0x80, 0xBF) ^ follows) | other | (known ^ 1)) != 0;
-            any |= marks[place];
-        }
-        return any;
-    };
+// Skips blocks of printable ASCII, tabs and LFs.
+CORPUSFMT_WIDE const unsigned char* after_plain(const unsigned char* at, const unsigned char* end) {
     for (; end - at >= kBlock; at += kBlock) {
-        Byte any = within_character(at) != at, largest = std::max(at[-1], at[-2]), indic = at[-1] == 0xE0 || at[-2] == 0xE0;
-        for (ptrdiff_t place = 0; place < kBlock; ++place) {
-            largest = std::max(largest, at[place]);
-            indic |= is_within(at[place], 0xE0, 0xE0);
-            any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
-        }
-        if (!any) continue;
-        if (indic) any = mark(std::integral_constant<int, kIndic>());
-        else any = largest < 0xE0 ? mark(std::integral_constant<int, kTwoBytes>()) : mark(std::integral_constant<int, kThreeBytes>());
-        if (any) return at;
+        unsigned char any = 0;
+        for (ptrdiff_t place = 0; place < kBlock; ++place) any |= (is_within(at[place], 0x20, 0x7F) + is_within(at[place], '\t', '\n')) ^ 1;
+        if (any) break;
     }
-    std::memset(marks, 1, kBlock);
     return at;
+}
+
+// Which characters of a block need a closer look, as bits: those that are not UTF-8, printable, and NFC after the one before. The
+// block begins with a character; `size` is where its last one ends.
+inline uint64_t odd_ones(const unsigned char* at, const Known& known, int& size) {
+    size = kBlock;
+#if defined(CORPUSFMT_VECTORS)
+    uint64_t controls = 0, beyond = 0, leads = 0, longer = 0, four = 0, usual = 0;
+    for (int part = 0; part < kBlock; part += 16) {
+        Bytes bytes;
+        std::memcpy(&bytes, at + part, sizeof(bytes));
+        const auto add = [&](uint64_t& bits, auto marks) CORPUSFMT_INLINE { bits |= uint64_t{highest_bits(marks)} << part; };
+        const auto is_in = [&](int first, int last) CORPUSFMT_INLINE { return bytes - static_cast<unsigned char>(first) <= static_cast<unsigned char>(last - first); };
+        add(controls, (bytes < 0x20) & ~is_in('\t', '\n'));
+        add(beyond, bytes);  // the highest bit of each, then the next ones
+        add(leads, bytes * 2);
+        add(longer, bytes * 4);
+        add(four, bytes * 8);
+        add(usual, is_in(0xC3, 0xCB) | is_in(0xCF, 0xD1) | is_in(0xE4, 0xE9));
+    }
+    const uint64_t further = beyond & ~leads;
+    leads &= beyond, longer &= leads, four &= longer;
+    if (const uint64_t cut = (leads & 1ull << 63) | (longer & 1ull << 62) | (four & 1ull << 61)) size = CORPUSFMT_LOWEST(cut);
+    const uint64_t all = ~uint64_t{} >> (kBlock - size);
+    if (((leads << 1 | longer << 2 | four << 3) ^ further) & (all << 1 | 1)) return all;
+    uint64_t odd = controls | four;
+    const auto each = [&](uint64_t left, auto take) CORPUSFMT_INLINE {
+        for (left &= all; left; left &= left - 1) take(CORPUSFMT_LOWEST(left));
+    };
+    each(leads & ~(longer | usual), [&](int place) { odd |= uint64_t{known.odd_of_two[little_endian<2>(at + place)]} << place; });
+    each(longer & ~(four | usual), [&](int place) {
+        odd |= (known.odd_of_three[(at[place] & 0xF) << 8 | at[place + 1]] >> (at[place + 2] & 0x3F) & 1) << place;
+    });
+    ptrdiff_t ended = 0;  // after an odd one
+    each(odd & leads, [&](int place) {
+        const auto [kind, length] = character_at(at + place, at + kBlock, known);
+        if (kind > kSecond && kind <= kMark && place != ended && kind != kSecondMark) odd ^= uint64_t{1} << place;
+        ended = place + length;
+    });
+    return odd & all;
+#else
+    return ~uint64_t{};
+#endif
 }
 
 // How often something occurs, and where first.
@@ -156,83 +154,64 @@ struct Survey {
     // next code point that composes with nothing before it.
     template <typename IsNfc>
     void take_characters(std::string_view text, IsNfc is_nfc) {
-        const Kinds& known = kinds();
+        static const Known known;
         const unsigned char* const begin = bytes_of(text);
         const unsigned char* const end = begin + text.size();
         const auto place = [&](const unsigned char* at) { return static_cast<size_t>(at - begin); };
         const auto line_of = [&](const unsigned char* at) { return text.rfind('\n', place(at)) + 1; };
         const auto end_of_line = [&](const unsigned char* at) { return begin + std::min(text.find('\n', place(at)), text.size()); };
-        const auto begins_anew = [&](const unsigned char* at) {
-            uint32_t point = 0;
-            return *at < 0x80 || (step_over_nfc(at, end, point, known) && known[point] == kLetter);
-        };
         // Lines that are blank, not UTF-8 or not in NFC are looked at once.
-        const unsigned char *letter = begin, *odd_to = begin, *bad_to = begin, *judged_to = begin;
+        const unsigned char *done = begin, *odd_to = begin, *bad_to = begin, *judged_to = begin;
         bool is_odd = false;
         size_t last = 0;  // line not in NFC
-        uint32_t before = 0;
-        const auto skip_to = [&](const unsigned char*& at, const unsigned char* next) {
-            if (next <= at) return;
-            letter = at = next;
-            before = 0;
-            do --letter;
-            while (is_continuation(*letter));
-            if (const unsigned char* again = letter; *letter >= 0x80) step_over_nfc(again, end, before, known);
-            if (known[before] == kMark) letter -= 3;  // to the consonant before a virama
-            if (*letter == '\n') letter = at;
+        const auto judge = [&](const unsigned char* at) {
+            done = at + 1;
+            if (*at == '\r') {
+                if (at >= odd_to) {
+                    odd_to = end_of_line(at);
+                    is_odd = text.find_first_not_of(" \t\r", line_of(at)) >= place(odd_to);
+                }
+                if (!is_odd) seen[kReturns].add(place(at));
+            } else if (*at < 0x20 && *at != '\n' && *at != '\t') {
+                seen[*at ? kOtherControls : kNuls].add(place(at));
+            } else if (*at == 0xC2 && end - at > 1 && is_continuation(at[1]) && at[1] < 0xA0) {
+                seen[kOtherControls].add(place(at));
+            }
+            if (*at < 0x80 || at < bad_to) return;
+            const auto step_back = [&](const unsigned char*& from) {
+                if (from == begin || from[-1] == '\n') return uint8_t{kLetter};
+                do --from;
+                while (is_continuation(*from));
+                return character_at(from, end, known).first;
+            };
+            const unsigned char* letter = at;
+            uint8_t before = step_back(letter);
+            auto [kind, length] = character_at(at, end, known);
+            done = at + std::max<ptrdiff_t>(length, 1);
+            if (length && may_follow(before, kind)) return;
+            while (before > kSecond) before = step_back(letter);
+            while (length && done < end) {
+                std::tie(kind, length) = character_at(done, end, known);
+                if (length && kind <= kFirst) break;
+                done += length;
+            }
+            if (!length) {
+                bad.push_back(line_of(at));
+                bad_to = end_of_line(done);
+                if (seen[kNotNfc].count && last == bad.back()) --seen[kNotNfc].count;
+            } else if (at >= judged_to && !is_nfc(text.substr(place(letter), static_cast<size_t>(done - letter)))) {
+                seen[kNotNfc].add(last = line_of(at));
+                judged_to = end_of_line(done);
+            }
         };
-        unsigned char marks[kBlock];
-        std::memset(marks, 1, kBlock);
-        for (const unsigned char* at = begin; at < end;) {
-            const unsigned char* const block = place(at) < 5 ? at : after_letters(at, end, marks);
-            const unsigned char* const stop = end - block < kBlock ? end : block + kBlock;
-            if (block != at) skip_to(at, within_character(block));
-            while (at < stop) {
-                if (at < block || !marks[at - block]) {
-                    const ptrdiff_t from = std::max<ptrdiff_t>(at - block, 0);
-                    const void* const marked = std::memchr(marks + from, 1, static_cast<size_t>(stop - block - from));
-                    skip_to(at, within_character(marked ? block + (static_cast<const unsigned char*>(marked) - marks) : stop));
-                    if (!marked) break;
-                }
-                const unsigned char* const here = at;
-                if (*at < 0x80) {
-                    if (*at == '\r') {
-                        if (at >= odd_to) {
-                            odd_to = end_of_line(at);
-                            is_odd = text.find_first_not_of(" \t\r", line_of(at)) >= place(odd_to);
-                        }
-                        if (!is_odd) seen[kReturns].add(place(at));
-                    } else if (*at < 0x20 && *at != '\n' && *at != '\t') {
-                        seen[*at ? kOtherControls : kNuls].add(place(at));
-                    }
-                    letter = *at == '\n' ? at + 1 : at;
-                    before = 0;  // no ASCII letter composes with a mark of the table
-                    ++at;
-                    continue;
-                }
-                if (*at == 0xC2 && end - at > 1 && is_continuation(at[1]) && at[1] < 0xA0) seen[kOtherControls].add(place(at));
-                if (at < bad_to) {
-                    ++at;
-                } else if (step_over_nfc(at, end, before, known)) {
-                    if (known[before] == kLetter) letter = here;
-                } else {
-                    at = here;
-                    size_t length;
-                    do {
-                        length = *at < 0xE0 ? 2 : *at < 0xF0 ? 3 : 4;
-                        if (!is_utf8(text.substr(place(at), length))) length = 0;
-                        at += length;
-                    } while (length && at < end && !begins_anew(at));
-                    before = 0;
-                    if (!length) {
-                        bad.push_back(line_of(here));
-                        bad_to = end_of_line(at);
-                        if (seen[kNotNfc].count && last == bad.back()) --seen[kNotNfc].count;
-                    } else if (here >= judged_to && !is_nfc(text.substr(place(letter), place(at) - place(letter)))) {
-                        seen[kNotNfc].add(last = line_of(here));
-                        judged_to = end_of_line(at);
-                    }
-                }
+        unsigned char padded[kBlock];
+        int size;
+        for (const unsigned char* at = begin; (at = after_plain(at, end)) < end; at += size) {
+            const ptrdiff_t left = end - at;
+            if (left < kBlock) std::fill(std::copy(at, end, padded), std::end(padded), ' ');
+            for (uint64_t odd = odd_ones(left < kBlock ? padded : at, known, size); odd; odd &= odd - 1) {
+                const unsigned char* const one = at + CORPUSFMT_LOWEST(odd);
+                if (one >= done && one < end) judge(one);
             }
         }
     }
