@@ -60,27 +60,40 @@ def repair(line: str) -> Repair | None:
 
 def is_garbled(line: bytes) -> bool:
     """Return whether `repair` would change a line in UTF-8, which is much faster to know."""
-    is_evident = False
+    evident = 0
     place = double_encoding_at(line, 0, False)
     while place >= 0:
         after = _BEYOND_ASCII.match(line, place)
         assert after is not None
         before = _AT_THE_END.search(line, max(place - _LONGEST_REMEMBERED, 0), place)
-        run = (before[0] if before else b"") + after[0]
-        if len(run) <= _LONGEST_REMEMBERED and _is_evidence(run):
-            if is_evident:
-                return True
-            is_evident = True
-        place = double_encoding_at(line, after.end(), False)
-    return _undone(line.decode("utf-8", "replace")) is not None
+        start, end = before.start() if before else place, after.end()
+        if end - start > _LONGEST_REMEMBERED:
+            return _undone(line.decode("utf-8", "replace")) is not None
+        evident += _evident_in(line[max(start - 1, 0) : end + 1])
+        if evident > 1:
+            return True
+        place = double_encoding_at(line, end, False)
+    return evident > 0 and _undone(line.decode("utf-8", "replace")) is not None
 
 
-def _undone(line: str) -> tuple[int, str] | None:
+@lru_cache(maxsize=1 << 12)
+def _evident_in(piece: bytes) -> int:
+    """Return how many runs are evidence, given characters beyond ASCII and those next to them."""
+    return sum(is_evidence for *_, is_evidence in _runs(piece.decode("utf-8", "replace")))
+
+
+def _runs(line: str) -> list[tuple[int, int, str | None, bool]]:
+    """Return the start and end of each run, what it was meant to be, if it is garbled, and whether that is evidence."""
     found = []
     for match in re.finditer(_RUN, line):
         start, end = match.span()
         read = _read if end - start <= _LONGEST_REMEMBERED else _read.__wrapped__
         found.append((start, end, *read(line[max(start - 1, 0) : start], match[0], line[end : end + 1])))
+    return found
+
+
+def _undone(line: str) -> tuple[int, str] | None:
+    found = _runs(line)
     garbled = [each for each in found if each[2] is not None]
     evidence = [each for each in garbled if each[3]]
     if not evidence:
@@ -104,13 +117,6 @@ def _read(before: str, run: str, after: str) -> tuple[str | None, bool]:
     except UnicodeDecodeError:
         return None, False
     return text, len(text) > 1 or re.compile(_EVIDENCE).match(before + run + after, len(before)) is not None
-
-
-@lru_cache(maxsize=1 << 12)
-def _is_evidence(encoded: bytes) -> bool:
-    """Return whether characters beyond ASCII are a run, and evidence wherever they stand."""
-    text = encoded.decode("utf-8", "replace")
-    return re.fullmatch(_RUN, text) is not None and _read("", text, "")[1]
 
 
 def _excerpt(line: str, start: int) -> str:
