@@ -11,11 +11,15 @@ from pathlib import Path
 import pytest
 from support import FIXTURES, REPOSITORY, every
 
-# NumPy is blocked if the first argument is "without".
+# NumPy is blocked if the first argument is "without", and all kernels are if it is "pure".
 _RUN = """
 import sys
-if sys.argv.pop(1) == "without":
+how = sys.argv.pop(1)
+if how != "with":
     sys.modules["numpy"] = None
+if how == "pure":
+    for each in ("formats.croissant", "formats", "io", "langid", "pipeline"):
+        sys.modules[f"corpusfmt.{each}._native"] = None
 sys.argv[0] = "corpusfmt"
 from corpusfmt.cli import main
 main()
@@ -91,12 +95,17 @@ def test_statistics_of_repeats(tmp_path: Path) -> None:
     assert without[0] == 0
 
 
-def test_comparing_names_the_extra() -> None:
+@pytest.mark.parametrize("how", ["without", "pure"])
+def test_what_needs_numpy_names_the_extra(how: str, tmp_path: Path) -> None:
     corpus = FIXTURES / "dolma/1.0/valid/attributes-gz/input"
-    done = subprocess.run(
-        [sys.executable, "-c", _RUN, "without", "compare", corpus, corpus], capture_output=True, check=False, text=True
-    )
-    assert (done.returncode, done.stderr) == (
-        2,
-        "error: comparing needs NumPy: pip install 'corpusfmt[compare]'\n",
-    )
+    for command, message in {
+        ("compare", corpus, corpus): "error: comparing needs NumPy: pip install 'corpusfmt[compare]'\n",
+        ("build", corpus, "-o", tmp_path): "error: building needs numpy: run `pip install 'corpusfmt[build]'`\n",
+        ("build", corpus, "--check"): "error: building needs numpy: run `pip install 'corpusfmt[build]'`\n",
+    }.items():
+        done = subprocess.run([sys.executable, "-c", _RUN, how, *command], capture_output=True, check=False, text=True)
+        assert (done.returncode, done.stderr) == (2, message)
+
+
+def test_every_command_is_listed_without_kernels() -> None:
+    assert said("pure", "--help") == said("with", "--help")

@@ -41,8 +41,6 @@ class LineSet:
 try:
     from corpusfmt.pipeline._native import documents, line_set, new_lines, repetitions, wet_records
 except ImportError:  # no wheel for this platform and no compiler: same results, more slowly
-    import numpy as np
-
     _WORD = (1 << 64) - 1
 
     def _mixed(a: int, b: int, c: int, d: int) -> tuple[int, int, int, int]:
@@ -135,6 +133,8 @@ except ImportError:  # no wheel for this platform and no compiler: same results,
 
         `sections` are results of `dedup.sorted_keys` in input order; line numbers continue within an input.
         """
+        import numpy as np  # noqa: PLC0415 - of an extra, and this module is imported for help, too
+
         ranges = [(number, np.frombuffer(each, dtype=np.uint64).reshape(words + 1, -1)) for number, each in sections]
         if not ranges:
             return []

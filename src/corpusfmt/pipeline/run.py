@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, suppress
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
@@ -66,6 +67,7 @@ def build(inputs: Sequence[str | Path] | str | Path, asked: Building) -> Report:
 @noting_outputs()
 def built_from(inputs: Sequence[str | Path] | str | Path, asked: Building) -> Report:
     """Build a corpus, as `build`."""
+    _require_packages()
     started = now()
     engine, state, share = asked.engine, asked.state, share_of(asked.shard, finish=asked.finish, engine=asked.engine)
     root = destination_at(asked.destination, "the output", engine)
@@ -121,6 +123,7 @@ def built_from(inputs: Sequence[str | Path] | str | Path, asked: Building) -> Re
 
 def check(inputs: Sequence[str], asked: Building) -> Report:
     """Read WET files as `build` does, compare the digests of their records, and write nothing. Raises `UsageError`."""
+    _require_packages()
     engine = asked.engine
     sources = inputs_named([placed(engine, each) for each in inputs], asked.base, follow_links=asked.follow_links)
     if any(each.input.key == STANDARD_INPUT for each in sources):
@@ -146,6 +149,12 @@ def check(inputs: Sequence[str], asked: Building) -> Report:
     report = judged(results(), len(sources))
     report.started, report.finished = started, now()
     return report
+
+
+def _require_packages() -> None:
+    """Raise `UsageError` without the packages of the extra, although not every input needs them."""
+    if missing := [each for each in ("numpy", "warcio") if find_spec(each) is None]:
+        raise UsageError(f"building needs {' and '.join(missing)}: run `pip install 'corpusfmt[build]'`")
 
 
 def _default_jobs(sources: Sequence[Source]) -> int:
