@@ -267,7 +267,8 @@ def test_settings_of_a_file_are_overruled_by_options(tmp_path: Path) -> None:
     output = tmp_path / "croissant.json"
     options = ("--name", "corpus of the option", "--creator", "Four", "--date-published", "2024-03-01")
     done = run_cli("describe", corpus, "--config", tmp_path / "corpusfmt.toml", "-o", output, *options)
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    written = f"2 resources, 1 record set -> {output}\n"
+    assert (done.returncode, done.stdout, done.stderr.decode()) == (0, b"", written)
     described = json.loads(output.read_bytes())
     assert described["name"] == "corpus of the option"
     assert [creator["name"] for creator in described["creator"]] == ["Four"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import os
 import pickle
 import random
+import signal
 import struct
 import threading
 import zlib
@@ -367,3 +369,35 @@ def test_a_thread_that_reads_ahead_ends_with_who_reads() -> None:
         assert threading.active_count() == 2
         del chunks
         assert (threading.active_count(), meter.may_read_ahead) == (1, True)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX signals")
+def test_a_signal_ends_a_run_whose_thread_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell():
+                hangs.set()
+                goes_on.wait()
+            return super().read(size)
+
+    def told(*_: object) -> None:
+        raise InterruptedError
+
+    def tell() -> None:
+        hangs.wait()
+        os.kill(os.getpid(), signal.SIGUSR1)
+
+    hangs, goes_on = threading.Event(), threading.Event()
+    monkeypatch.setattr("corpusfmt.io.streams._MOST_SECONDS_TO_END", 0.1)
+    before = signal.signal(signal.SIGUSR1, told)
+    teller = threading.Thread(target=tell)
+    teller.start()
+    with limited(UNLIMITED) as meter:
+        meter.may_read_ahead = True
+        with pytest.raises(InterruptedError):
+            list(Chunks(Hanging(MEMBERS["gzip"]), "gzip", size=1 << 30))
+    signal.signal(signal.SIGUSR1, before)
+    teller.join()
+    (hanging,) = set(threading.enumerate()) - {threading.main_thread()}
+    goes_on.set()
+    hanging.join()

@@ -10,9 +10,8 @@ import io
 import lzma
 import sys
 import zlib
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -62,6 +61,8 @@ MAX_OUTPUT = 1024 * 1024
 # What a decoder has put out, and the bytes of the file up to there; and the memory of such a pair next to its bytes.
 _Step = tuple[bytes, int]
 _STEP_BYTES = 150
+# A thread that reads ahead ends sooner, unless the system holds it up.
+_MOST_SECONDS_TO_END = 5.0
 # glibc returns freed memory to the system unless a larger block was freed before. Freeing an untouched block first lets
 # chunks be decoded into memory that is already mapped.
 bytes(4 * MAX_OUTPUT)
@@ -204,12 +205,14 @@ class Chunks:
     def _compressed(self) -> Iterator[bytes]:
         """Yield what was decoded, accounted for here, whichever thread has decoded it."""
         read = 0
-        with closing(self._steps()) as steps, self._account.spare_thread(self._size) as is_spare:
-            for output, stored in _ahead(steps, self._account) if is_spare else steps:
-                read += len(output)
-                self._account.upto(stored, read)
-                if output:
-                    yield output
+        with self._account.spare_thread(self._size) as is_spare:
+            steps = self._steps()
+            with closing(_ahead(steps, self._account) if is_spare else steps) as taken:
+                for output, stored in taken:
+                    read += len(output)
+                    self._account.upto(stored, read)
+                    if output:
+                        yield output
 
     def _steps(self) -> Generator[_Step]:
         framing = _FRAMINGS[self._codec]
@@ -284,24 +287,36 @@ class Chunks:
         return StreamFault(kind, reason, offset=offset, readable=self.bytes, truncated=truncated)
 
 
-def _ahead(steps: Iterator[_Step], account: Account) -> Iterator[_Step]:
+def _ahead(steps: Generator[_Step], account: Account) -> Generator[_Step]:
     """Yield steps that another thread takes meanwhile, a few megabytes ahead, and raise where these do."""
-    from concurrent.futures.thread import ThreadPoolExecutor  # noqa: PLC0415 - few files are that large
+    from queue import SimpleQueue  # noqa: PLC0415 - few files are that large
+    from threading import Thread  # noqa: PLC0415
 
-    with ThreadPoolExecutor(1) as thread:
-        try:
-            waiting = deque(thread.submit(_some, steps) for _ in range(2))
-            while True:
-                some, end, seconds = waiting.popleft().result()
-                waiting.append(thread.submit(_some, steps))
-                account.add_time(seconds)
-                yield from some
-                if isinstance(end, StopIteration):
-                    return
-                if end is not None:
-                    raise end
-        finally:
-            thread.shutdown(cancel_futures=True)
+    wanted, found = SimpleQueue[bool](), SimpleQueue[tuple[list[_Step], Exception | None, float]]()
+
+    def take() -> None:
+        with closing(steps):
+            while wanted.get():
+                found.put(_some(steps))
+
+    # A read that hangs in the system must not keep a run that was told to end.
+    thread = Thread(target=take, daemon=True)
+    try:
+        thread.start()
+        wanted.put(True)
+        while True:
+            wanted.put(True)
+            some, end, seconds = found.get()
+            account.add_time(seconds)
+            yield from some
+            if isinstance(end, StopIteration):
+                return
+            if end is not None:
+                raise end
+    finally:
+        wanted.put(False)
+        with suppress(RuntimeError):  # a limit was reached while the thread started
+            thread.join(_MOST_SECONDS_TO_END)
 
 
 def _some(steps: Iterator[_Step]) -> tuple[list[_Step], Exception | None, float]:
