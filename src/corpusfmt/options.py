@@ -6,10 +6,9 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import StrEnum
 from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, Literal, ParamSpec, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -45,6 +44,7 @@ class Option(Struct, frozen=True):
     flag: str = ""
     metavar: str | None = None
     least: int | None = None
+    most: int | None = None
     parse: Callable[[Any], Any] | None = None
     completion: str = ""
     panel: str | None = None
@@ -68,14 +68,18 @@ def annotations_of(kind: type[Struct]) -> dict[str, Any]:
     }
 
 
+def option_in(hint: Any) -> Option | None:
+    """Return how the command line has what an annotation is for, if it has it."""
+    return next((said for said in get_args(hint) if isinstance(said, Option)), None)
+
+
 @cache
 def options_of(kind: type[Struct]) -> dict[str, Named]:
     """Return the options among the fields of a class, by name; those of a value in a field are options, too."""
     options: dict[str, Named] = {}
     defaults = dict(zip(reversed(kind.__struct_fields__), reversed(kind.__struct_defaults__), strict=False))
     for name, hint in annotations_of(kind).items():
-        option = next((said for said in get_args(hint) if isinstance(said, Option)), None)
-        if option is not None:
+        if option := option_in(hint):
             options[name] = Named(get_args(hint)[0], defaults.get(name), option)
         elif _is_value(hint):
             options |= options_of(hint)
@@ -137,12 +141,8 @@ class _Signature:
         return whole.replace(parameters=[first, *named])
 
 
-class FailOn(StrEnum):
-    """The least severity of a finding that makes a run fail."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NEVER = "never"
+#: The least severity of a finding that makes a run fail.
+FailOn = Literal["error", "warning", "never"]
 
 
 def names(values: Sequence[str]) -> tuple[str, ...]:
@@ -205,11 +205,11 @@ def pairs(option: str, given: Sequence[str] | Mapping[str, Any], known: Iterable
     return {name: found[name] for name in known if name in found}
 
 
-def maps_of(given: Sequence[str] | Mapping[str, str]) -> Mapping[str, str]:
+def maps_of(given: Sequence[str] | Mapping[str, File]) -> Mapping[str, File]:
     """Return the local copies named by options, by id. Raises `UsageError`."""
     if isinstance(given, Mapping):  # settings
         return given
-    copies: dict[str, str] = {}
+    copies: dict[str, File] = {}
     for text in given:
         # An id may be a URL with `=`: the path is the last part, unless only the whole rest exists.
         places = [index for index, character in enumerate(text) if character == "="]

@@ -64,7 +64,7 @@ def _options(
     ] = False,
     color: Annotated[
         Colour, typer.Option(help="auto (a terminal; NO_COLOR and FORCE_COLOR are respected), always or never.")
-    ] = Colour.AUTO,
+    ] = "auto",
 ) -> None:
     del show_version
     set_colour(color)
@@ -92,7 +92,7 @@ def application(named: str | None = None) -> typer.Typer:
         place, kind = _COMMANDS[name]
         module, _, function = place.partition(":")
         home = import_module(f"corpusfmt.cli.{module}")
-        app.command(name, cls=kind)(declared(getattr(home, function or "command"), home))
+        app.command(name, cls=kind)(declared(getattr(home, function or "command")))
     return app
 
 

@@ -12,7 +12,7 @@ from corpusfmt.cli.options import UNSET, Given
 from corpusfmt.cli.outcome import exit_status, explain, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.model import Report, Severity, UsageError
-from corpusfmt.options import FailOn, made
+from corpusfmt.options import made
 from corpusfmt.pipeline.choices import Building
 from corpusfmt.report.text import human_size
 from corpusfmt.wording import plural
@@ -56,7 +56,7 @@ def command(
         seen, total = report.coverage.shards_seen, report.coverage.shards_total
         documents = plural(report.coverage.documents, "document")
         summarise(f"{seen:,} of {plural(total, 'WET file')} {'is' if total == 1 else 'are'} readable: {documents}")
-        raise SystemExit(exit_status(report, FailOn.WARNING, require_complete=True))
+        raise SystemExit(exit_status(report, "warning", require_complete=True))
     if output is None:
         raise UsageError("--output is missing: name a new or empty folder, or only read the inputs with --check")
     with shown_stages() as show:
@@ -68,7 +68,7 @@ def command(
         say_done(report, asked.shard)
         return
     _summarise(report, output, given.get("state"))
-    raise SystemExit(exit_status(report, FailOn.ERROR, require_complete=True))
+    raise SystemExit(exit_status(report, require_complete=True))
 
 
 def _summarise(report: Report, output: str, state: str | None) -> None:

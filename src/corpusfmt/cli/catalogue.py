@@ -10,8 +10,9 @@ import typer
 
 from corpusfmt.cli import completion
 from corpusfmt.cli.console import say, write
-from corpusfmt.cli.options import FollowLinks, TextOrJson
+from corpusfmt.cli.options import TextOrJson
 from corpusfmt.cli.outcome import guarded
+from corpusfmt.engine.sharing import FollowLinks
 from corpusfmt.model import Check, Json, Rule, UsageError
 from corpusfmt.report.view import address_of
 from corpusfmt.wording import plain, unknown
@@ -59,11 +60,11 @@ def grades_of(rule: Rule) -> list[str]:
 @guarded
 def rule(
     names: Rules = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    output_format: Annotated[TextOrJson, typer.Option(help="text or json.")] = TextOrJson.TEXT,
+    output_format: TextOrJson = "text",
 ) -> None:
     """List the rules, or explain some with reason, example and fix."""
     chosen = _named(names)
-    if output_format is TextOrJson.JSON:
+    if output_format == "json":
         write(json.dumps(explained(names), indent=2, ensure_ascii=False).split("\n"), utf8=True)
     elif names:
         for owners in chosen:

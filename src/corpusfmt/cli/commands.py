@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from typing import Any
+from typing import Any, cast, get_args
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
@@ -68,9 +68,9 @@ def louder(context: Any, parameter: Any, wanted: bool) -> None:
 
 def _coloured(_context: Any, _parameter: Any, wanted: str | None) -> None:
     if wanted is not None:
-        if wanted not in set(Colour):
-            raise typer.BadParameter(f"{wanted!r} is not one of {', '.join(map(repr, map(str, Colour)))}.")
-        set_colour(Colour(wanted))
+        if wanted not in get_args(Colour):
+            raise typer.BadParameter(f"{wanted!r} is not one of {', '.join(map(repr, get_args(Colour)))}.")
+        set_colour(cast("Colour", wanted))
 
 
 class Command(TyperCommand):
@@ -228,7 +228,7 @@ def _option(name: str, *flags: str, **settings: Any) -> TyperOption:
 @contextmanager
 def _printed_to(file: Any) -> Iterator[None]:
     """Let the block print to a file, in UTF-8 and without colours."""
-    set_colour(Colour.NEVER)
+    set_colour("never")
     printed = io.TextIOWrapper(file, encoding="utf-8", errors="backslashreplace", newline="\n")
     try:
         with redirect_stdout(printed):

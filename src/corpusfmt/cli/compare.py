@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, Jobs, Profiled, RecordSetName, Reports
+from corpusfmt.cli.options import UNSET, Bounds, Profiled, Reports
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_stages
+from corpusfmt.engine.sharing import Engine, FollowLinks, Jobs, RecordSet
 from corpusfmt.model import UsageError
-
-
-class BadRecord(StrEnum):
-    """What to do with a bad record."""
-
-    STOP = "stop"
-    SKIP = "skip"
-
 
 Old = Annotated[str, typer.Argument(metavar="OLD", help="The earlier release: a corpus in any format.")]
 New = Annotated[str, typer.Argument(metavar="NEW", help="The later release: a corpus in any format.")]
@@ -35,7 +27,8 @@ Fail = Annotated[
     ),
 ]
 OnBadRecord = Annotated[
-    BadRecord, typer.Option("--on-bad-record", help="Stop at the first bad record, or skip and count bad records.")
+    Literal["stop", "skip"],
+    typer.Option("--on-bad-record", help="Stop at the first bad record, or skip and count bad records."),
 ]
 MaxExamples = Annotated[int, typer.Option(min=0, max=1_000, help="Most documents to name per kind of difference.")]
 OutputFormat = Annotated[str, typer.Option(help="text, json, markdown or html.")]
@@ -48,9 +41,9 @@ def command(
     old_format: OldFormat = "auto",
     new_format: NewFormat = "auto",
     fail_on: Fail = [],  # noqa: B006 - typer needs a value, and nothing mutates it
-    record_set: RecordSetName = None,
+    record_set: RecordSet = None,
     fields: Profiled = UNSET,
-    on_bad_record: OnBadRecord = BadRecord.STOP,
+    on_bad_record: OnBadRecord = "stop",
     max_examples: MaxExamples = 10,
     output_format: OutputFormat = "text",
     report: Reports = [],  # noqa: B006
@@ -78,7 +71,7 @@ def command(
             old_format=old_format,
             new_format=new_format,
             record_set=record_set,
-            on_bad_record=on_bad_record.value,
+            on_bad_record=on_bad_record,
             examples=max_examples,
             jobs=jobs,
             engine=engine,

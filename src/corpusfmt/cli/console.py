@@ -6,7 +6,8 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from enum import IntEnum, StrEnum
+from enum import IntEnum
+from typing import Literal
 
 from corpusfmt._version import VERSION
 from corpusfmt.wording import plain
@@ -105,15 +106,9 @@ def wrapped(lines: Iterable[str]) -> Iterator[str]:
             yield from wrap(line, width, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
-class Colour(StrEnum):
-    """When output is coloured."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    NEVER = "never"
-
-
-_colour = Colour.AUTO
+#: When output is coloured.
+Colour = Literal["auto", "always", "never"]
+_colour: Colour = "auto"
 
 
 def set_colour(wanted: Colour) -> None:
@@ -129,8 +124,8 @@ def links_are_shown() -> bool:
 
 def colours_are_shown() -> bool:
     """Whether standard output is coloured: as asked for, or by NO_COLOR, FORCE_COLOR and the terminal, in this order."""
-    if _colour is not Colour.AUTO:
-        return _colour is Colour.ALWAYS
+    if _colour != "auto":
+        return _colour == "always"
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

@@ -14,7 +14,7 @@ from corpusfmt.cli.outcome import exit_status, resumable, say_done
 from corpusfmt.cli.progress import shown_stages
 from corpusfmt.conversion.options import Conversion
 from corpusfmt.model import Report, UsageError
-from corpusfmt.options import FailOn, made
+from corpusfmt.options import made
 from corpusfmt.wording import plural
 
 Source = Annotated[str, typer.Argument(metavar="SRC", help="A corpus, or a Croissant description with records.")]
@@ -91,4 +91,4 @@ def _summarised(report: Report, target: str, shard: str | None) -> int:
         say(f"  truncated: {path}; the number of missing documents is unknown")
     if unread := report.results["unread"]:
         say(f"  not read: {plural(len(unread), 'file')}, like {unread[0]}")
-    return exit_status(report, FailOn.ERROR, require_complete=True)
+    return exit_status(report, require_complete=True)

@@ -5,34 +5,19 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from msgspec.structs import asdict
 
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, Engine, FollowLinks, FormatName, Jobs, Profiled, RecordSetName
+from corpusfmt.cli.options import UNSET, Given
 from corpusfmt.cli.outcome import FINDINGS, UNFINISHED, guarded
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.cli.show import Corpus
+from corpusfmt.datasheets.options import Sheet
 from corpusfmt.io.temporary import temporary_folder
 from corpusfmt.model import UsageError
+from corpusfmt.options import made
 
 Output = Annotated[str, typer.Option("-o", "--output", metavar="FILE.html", help="The page to write.")]
-Verdict = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REPORT",
-        help="A saved report of validate, in JSON or JSON Lines (default: MANIFEST.verification.json in the corpus).",
-    ),
-]
-Saved = Annotated[
-    str | None,
-    typer.Option(
-        "--stats", metavar="FILE", help="Statistics that `corpusfmt stats` saved as JSON, instead of counting again."
-    ),
-]
-TokenizerFile = Annotated[
-    str | None,
-    typer.Option("--tokenizer", metavar="FILE", help="Count tokens with the tokenizer of this tokenizer.json."),
-]
-Samples = Annotated[int, typer.Option(min=0, max=20, help="Documents to show of each language.")]
 Eu = Annotated[
     bool,
     typer.Option(
@@ -46,18 +31,8 @@ Eu = Annotated[
 def command(
     corpus: Corpus,
     output: Output,
-    format_name: FormatName = "auto",
-    verdict: Verdict = None,
-    samples: Samples = 2,
     eu: Eu = False,
-    statistics: Saved = None,
-    tokenizer: TokenizerFile = None,
-    record_set: RecordSetName = None,
-    fields: Profiled = UNSET,
-    bounds: Bounds = UNSET,
-    jobs: Jobs = None,
-    engine: Engine = None,
-    follow_links: FollowLinks = False,
+    given: Annotated[Given, Sheet] = UNSET,
 ) -> None:
     """Describe a corpus on one HTML page: size, languages, lengths, domains, dates, repetition, samples, verdict, provenance."""
     from corpusfmt.cli.outcome import save
@@ -72,23 +47,9 @@ def command(
     for path in (output, *beside):
         output_at(path, "--output")
     with temporary_folder() as scratch, shown_progress("counting") as show:
-        listed = scratch / "domains.csv" if eu and statistics is None else None
-        sheet = datasheet(
-            corpus,
-            format=format_name,
-            statistics=statistics,
-            verdict=verdict,
-            samples=samples,
-            tokenizer=tokenizer,
-            domains=listed,
-            record_set=record_set,
-            jobs=jobs,
-            engine=engine,
-            follow_links=follow_links,
-            limits=limits_of(bounds),
-            progress=show,
-            **fields,
-        )
+        listed = scratch / "domains.csv" if eu and "statistics" not in given else None
+        asked = made(Sheet, given, domains=listed, jobs=given.get("jobs"), limits=limits_of(given), progress=show)
+        sheet = datasheet(corpus, **asdict(asked))
         for path, lines in zip(beside, (summary.markdown, summary.table), strict=False):
             save(lines(sheet, listed), path)
         save(html(sheet), output)

@@ -7,9 +7,7 @@ import os
 import platform
 import sys
 import tempfile
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from corpusfmt._version import VERSION
 from corpusfmt.cli.console import say, write
@@ -30,7 +28,7 @@ _NOT_FOR_USERS = frozenset({"dev"})
 
 @guarded
 def command(
-    output_format: Annotated[TextOrJson, typer.Option(help="text or json.")] = TextOrJson.TEXT,
+    output_format: TextOrJson = "text",
 ) -> None:
     """Print versions, native kernels, extras, model and limits of the system."""
     found = {
@@ -42,7 +40,7 @@ def command(
         "model": _model(),
         "system": _system(),
     }
-    if output_format is TextOrJson.JSON:
+    if output_format == "json":
         write(json.dumps(found, indent=2).split("\n"), utf8=True)
         return
     for name, value in found.items():

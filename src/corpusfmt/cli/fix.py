@@ -16,7 +16,7 @@ from corpusfmt.cli.options import UNSET, ConfigFile, Given
 from corpusfmt.cli.outcome import FINDINGS, exit_status, guarded, write_reports
 from corpusfmt.engine.fix import Change, Fixed, Fixing, fixed_at
 from corpusfmt.engine.sharing import Validation
-from corpusfmt.options import FailOn, like, made
+from corpusfmt.options import like, made
 from corpusfmt.wording import plain
 
 Paths = Annotated[list[str], typer.Argument(metavar="PATH...", help="Descriptions or corpora, local.")]
@@ -48,7 +48,7 @@ def command(
         raise SystemExit(FINDINGS if changed else 0)
     whole = one_report(reports, Baseline())
     write_reports(whole, "full", ())
-    raise SystemExit(exit_status(whole, FailOn.ERROR))
+    raise SystemExit(exit_status(whole))
 
 
 def _tell(fixed: Fixed, shown: str, *, diff: bool) -> None:

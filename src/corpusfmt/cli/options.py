@@ -5,10 +5,8 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from enum import StrEnum
 from functools import wraps
-from types import ModuleType
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
 from msgspec import Struct
@@ -16,7 +14,7 @@ from msgspec import Struct
 from corpusfmt.cli import completion
 from corpusfmt.io.limits import Bounded
 from corpusfmt.io.paths import FOLLOWS_NAMED
-from corpusfmt.options import Named, Rows, options_of
+from corpusfmt.options import Named, Rows, option_in, options_of
 
 #: Options that are given, by name: those of a class in `corpusfmt.options.options_of`.
 Given = Mapping[str, Any]
@@ -34,13 +32,6 @@ ConfigFile = Annotated[
 ]
 
 
-FollowLinks = Annotated[
-    bool,
-    typer.Option(
-        "--follow-links",
-        help="Follow links out of the input, and redirects to other web servers.",
-    ),
-]
 FollowRedirects = Annotated[
     bool,
     typer.Option("--follow-links", help="Follow redirections of a web server to others."),
@@ -50,24 +41,6 @@ FormatName = Annotated[
     typer.Option(
         "--format", help="Format of the corpus, like dolma or oscar-1.1.", autocompletion=completion.format_names
     ),
-]
-RecordSetName = Annotated[
-    str | None,
-    typer.Option(
-        "--record-set", metavar="NAME", help="Croissant: the record set (default: the only one with a text field)."
-    ),
-]
-Maps = Annotated[
-    list[str],
-    typer.Option(
-        "--map",
-        metavar="ID=PATH",
-        help="Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
-    ),
-]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Worker processes (default: one per CPU, one for small input).")]
-Engine = Annotated[
-    str | None, typer.Option(help="serial, processes, dask[:ADDRESS], ray[:ADDRESS] or py:MODULE:FACTORY.")
 ]
 Reports = Annotated[
     list[str],
@@ -106,16 +79,13 @@ ShardOfReport = Annotated[
 ]
 
 
-class TextOrJson(StrEnum):
-    """How a result is printed."""
-
-    TEXT = "text"
-    JSON = "json"
+TextOrJson = Annotated[Literal["text", "json"], typer.Option(help="text or json.")]
 
 
-def declared(function: Callable[..., None], module: ModuleType) -> Callable[..., None]:
+def declared(function: Callable[..., None]) -> Callable[..., None]:
     """Return a command as typer reads it: an argument that is `Given` options becomes one argument for each of them."""
-    hints = get_type_hints(function, vars(module), {"options": sys.modules[__name__]}, include_extras=True)
+    home = sys.modules[function.__module__]
+    hints = get_type_hints(function, vars(home), {"options": sys.modules[__name__]}, include_extras=True)
     groups = {
         name: options_of(kind)
         for name, hint in hints.items()
@@ -126,6 +96,8 @@ def declared(function: Callable[..., None], module: ModuleType) -> Callable[...,
     for name, parameter in inspect.signature(function).parameters.items():
         if name in groups:
             parameters += [_parameter(option, named) for option, named in groups[name].items()]
+        elif option := option_in(hints[name]):
+            parameters.append(_parameter(name, Named(get_args(hints[name])[0], parameter.default, option)))
         else:
             parameters.append(parameter.replace(annotation=hints[name], kind=parameter.KEYWORD_ONLY))
 
@@ -159,6 +131,7 @@ def _parameter(name: str, named: Named) -> inspect.Parameter:
         help=option.help,
         metavar=option.metavar,
         min=option.least,
+        max=option.most,
         autocompletion=getattr(completion, option.completion) if option.completion else None,
         rich_help_panel=option.panel,
     )

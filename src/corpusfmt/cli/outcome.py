@@ -196,14 +196,14 @@ def _leave(status: int, line: str) -> None:
     _fail(status, line)
 
 
-def exit_status(report: Report, fail_on: FailOn, *, require_complete: bool = False) -> int:
+def exit_status(report: Report, fail_on: FailOn = "error", *, require_complete: bool = False) -> int:
     """Return the exit status of a report."""
     is_idle = any(what == NOT_JUDGED for _, what, _ in report.coverage.gaps)
     if report.has_gaps or (report.verdict is Verdict.INCOMPLETE and (require_complete or is_idle)):
         return UNFINISHED
     counts = report.counts
-    failing = {FailOn.ERROR: counts[Severity.ERROR], FailOn.NEVER: 0}
-    failing[FailOn.WARNING] = failing[FailOn.ERROR] + counts[Severity.WARNING]
+    errors = counts[Severity.ERROR]
+    failing = {"error": errors, "warning": errors + counts[Severity.WARNING], "never": 0}
     return FINDINGS if failing[fail_on] else 0
 
 

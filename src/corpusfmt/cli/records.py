@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import sys
 from contextlib import nullcontext
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from corpusfmt.cli.console import warn
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, FollowLinks, Maps
+from corpusfmt.cli.options import UNSET, Bounds
 from corpusfmt.cli.outcome import exit_status, guarded
+from corpusfmt.engine.sharing import FollowLinks, Maps
 from corpusfmt.model import UsageError
-from corpusfmt.options import FailOn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,16 +23,7 @@ if TYPE_CHECKING:
     from corpusfmt.recordsets import Records
 
 
-class Table(StrEnum):
-    """Output format of records."""
-
-    JSONL = "jsonl"
-    CSV = "csv"
-    CSV_SAFE = "csv-safe"
-    PARQUET = "parquet"
-    ARROW = "arrow"
-
-
+Table = Literal["jsonl", "csv", "csv-safe", "parquet", "arrow"]
 Path = Annotated[str, typer.Argument(metavar="FILE", help="A Croissant description, or a folder with one.")]
 RecordSetName = Annotated[
     str | None, typer.Option("--record-set", metavar="NAME", help="`@id` or name; required if there are several.")
@@ -68,9 +58,9 @@ def command(
     split: Split = None,
     fields: Fields = None,
     number: Number = None,
-    table: As = Table.JSONL,
+    table: As = "jsonl",
     output: Output = None,
-    maps: Maps = [],  # noqa: B006
+    maps: Maps = {},  # noqa: B006
     bounds: Bounds = UNSET,
     follow_links: FollowLinks = False,
 ) -> None:
@@ -103,7 +93,7 @@ def command(
             print(line, file=sys.stderr)
         if hint := next((each.hint for each in tally.findings if each.code == LINK_OUTSIDE_ROOT.code), ""):
             warn(f"  help: {hint}")
-    raise SystemExit(exit_status(report, FailOn.ERROR))
+    raise SystemExit(exit_status(report))
 
 
 def _counted(found: Records, number: int | None, coverage: Coverage) -> Iterator[Record]:

@@ -8,9 +8,10 @@ import typer
 from msgspec.structs import replace
 
 from corpusfmt.cli.commands import Group, PrintingCommand
-from corpusfmt.cli.options import Engine, FollowRedirects, Jobs, OutputFormat, Reports
+from corpusfmt.cli.options import FollowRedirects, OutputFormat, Reports, declared
 from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.validate import checked
+from corpusfmt.engine.sharing import Engine, Jobs
 
 PartFiles = Annotated[
     list[str], typer.Argument(metavar="PART...", help="The parts of one run, in any order.", show_default=False)
@@ -29,6 +30,7 @@ def _group() -> None:
 
 
 @app.command("merge", cls=PrintingCommand)
+@declared
 @guarded
 def merge(
     parts: PartFiles,

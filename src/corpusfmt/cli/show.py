@@ -7,16 +7,16 @@ import os
 import re
 import sys
 from contextlib import nullcontext
-from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from corpusfmt.cli.console import colours_are_shown, read_or_not, warn, write
 from corpusfmt.cli.inputs import limits_of
-from corpusfmt.cli.options import UNSET, Bounds, FollowLinks, FormatName, Profiled
+from corpusfmt.cli.options import UNSET, Bounds, FormatName, Profiled
 from corpusfmt.cli.outcome import FINDINGS, guarded
+from corpusfmt.engine.sharing import FollowLinks
 from corpusfmt.io.text import json_line
 from corpusfmt.model import Document, UsageError
 from corpusfmt.wording import MOST_OF_A_MESSAGE, clipped, plain, plural
@@ -29,13 +29,7 @@ if TYPE_CHECKING:
     from corpusfmt.reading import Documents, Excerpt
 
 
-class Output(StrEnum):
-    """How documents are printed."""
-
-    TEXT = "text"
-    JSONL = "jsonl"
-
-
+Output = Literal["text", "jsonl"]
 Corpus = Annotated[str, typer.Argument(metavar="CORPUS", help="A corpus in any format that has documents.")]
 What = Annotated[
     str | None,
@@ -91,7 +85,7 @@ def command(
         found = chosen(matching, number, seed if at_random else None)
     else:
         found = _named(documents, corpus, what)
-    _print(found, output_format or (Output.TEXT if sys.stdout.isatty() else Output.JSONL))
+    _print(found, output_format or ("text" if sys.stdout.isatty() else "jsonl"))
     if documents.skipped:
         skipped = plural(documents.skipped, "record")
         warn(f"{skipped} skipped because of {', '.join(sorted(codes))}: run `corpusfmt validate`")
@@ -120,7 +114,7 @@ def _named(documents: Documents, corpus: str, what: str) -> list[Document | Exce
 
 
 def _print(found: Sequence[Document | Excerpt], output: Output) -> None:
-    if output is Output.JSONL:
+    if output == "jsonl":
         write((json_line(_row(each))[:-1].decode() for each in found), utf8=True)
         return
     from rich.console import Console

@@ -58,7 +58,7 @@ def command(
     share = share_of(shard, engine=given.get("engine"))
     maps = maps_of(given.get("maps", ()))
     paths = paths_of(config, paths)
-    settings = settings_of(config, [*paths, *maps.values()])
+    settings = settings_of(config, [*paths, *map(str, maps.values())])
     values = with_settings(settings, given)
     output_format = values.get("output_format", "full")
     if share is None:
@@ -73,7 +73,7 @@ def command(
         Asked,
         values | {"data": data, "maps": {**(settings.map if data else {}), **maps}},
         paths=paths,
-        settings=settings_name(config, [*paths, *maps.values()]),
+        settings=settings_name(config, [*paths, *map(str, maps.values())]),
         jobs=given.get("jobs"),
         limits=limits_of(given, settings),
         baseline=known.name,

@@ -12,7 +12,6 @@ from corpusfmt.cli.options import UNSET, Given, OutputFormat, Reports
 from corpusfmt.cli.outcome import check_outputs, exit_status, guarded, write_reports
 from corpusfmt.cli.progress import shown_progress
 from corpusfmt.model import Report
-from corpusfmt.options import FailOn
 from corpusfmt.release.options import Verifying
 from corpusfmt.wording import plural
 
@@ -45,7 +44,7 @@ def command(
         _say_what_to_fetch(found)
         if signed := found.results.get("signed"):
             say(f"Signed with {files['key']}: {', '.join(signed)}")
-    raise SystemExit(exit_status(found, FailOn.ERROR))
+    raise SystemExit(exit_status(found))
 
 
 def _say_what_to_fetch(report: Report) -> None:

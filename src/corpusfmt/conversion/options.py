@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from enum import StrEnum
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -58,29 +57,6 @@ class Options(Struct, frozen=True):
     language_attributes: bool = False
 
 
-class Loss(StrEnum):
-    """What to do if the target cannot represent something."""
-
-    ERROR = "error"
-    WARN = "warn"
-    ALLOW = "allow"
-
-
-class BadRecord(StrEnum):
-    """What to do with a bad record."""
-
-    STOP = "stop"
-    QUARANTINE = "quarantine"
-
-
-def _on_loss(typed: Loss) -> OnLoss:
-    return typed.value
-
-
-def _on_bad_record(typed: BadRecord) -> OnBadRecord:
-    return typed.value
-
-
 class _Destination(Rows, frozen=True):
     destination: File
 
@@ -90,12 +66,10 @@ class Conversion(_Destination, frozen=True, kw_only=True):
 
     to: str
     format: Annotated[str, Option(FORMATS, "--from --format", completion="format_names")] = "auto"
-    on_loss: Annotated[
-        OnLoss, Option("Stop before anything is lost, or count losses in the report.", parse=_on_loss)
-    ] = "error"
+    on_loss: Annotated[OnLoss, Option("Stop before anything is lost, or count losses in the report.")] = "error"
     on_bad_record: Annotated[
         OnBadRecord,
-        Option("Stop at the first bad record, or write them to DST-quarantine with reasons.", parse=_on_bad_record),
+        Option("Stop at the first bad record, or write them to DST-quarantine with reasons."),
     ] = "stop"
     language_entry: Annotated[str | None, Option("Field of `metadata` with the language.")] = None
     language_attribute: Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from corpusfmt._resources import resource
-from corpusfmt.engine.progress import Progress
-from corpusfmt.io.limits import DEFAULT_LIMITS, Limits
+from corpusfmt.datasheets.options import Sheet
 from corpusfmt.io.paths import Entry, entry_of, read_named
 from corpusfmt.io.text import json_object
 from corpusfmt.manifest.claims import check_claims
@@ -22,13 +21,14 @@ from corpusfmt.manifest.read import Refused, content_of, read_manifest
 from corpusfmt.manifest.rules import RULES
 from corpusfmt.manifest.statements import SUMMARY
 from corpusfmt.model import Document, Json, Report, UsageError
+from corpusfmt.options import like, takes_options
 from corpusfmt.reading import Documents, read
 from corpusfmt.report.saved import load
 from corpusfmt.report.text import coverage_line, verdict_line
 from corpusfmt.rules import Grading, Judge
-from corpusfmt.statistics.options import OPTIONAL
+from corpusfmt.statistics.options import OPTIONAL, Counting
 from corpusfmt.statistics.result import Statistics
-from corpusfmt.statistics.run import stats
+from corpusfmt.statistics.run import statistics_of
 from corpusfmt.wording import clipped
 
 #: The documents at the start of each shard among which samples are chosen.
@@ -85,58 +85,25 @@ class Datasheet(Struct, frozen=True):
         return "".join(f"{line}\n" for line in html(self))
 
 
-def datasheet(
-    path: str | Path,
-    *,
-    format: str = "auto",  # noqa: A002 - the name that users type
-    statistics: Statistics | str | Path | None = None,
-    verdict: Report | str | Path | None = None,
-    samples: int = 2,
-    tokenizer: str | Path | None = None,
-    domains: str | Path | None = None,
-    record_set: str | None = None,
-    columns: str | Path | None = None,
-    field: Mapping[str, str] | None = None,
-    jobs: int | None = 1,
-    engine: str | None = None,
-    follow_links: bool = False,
-    limits: Limits = DEFAULT_LIMITS,
-    progress: Callable[[Progress], None] | None = None,
-) -> Datasheet:
+@takes_options(Sheet)
+def datasheet(path: str | Path, asked: Sheet) -> Datasheet:
     """Return the datasheet of a corpus, whose `to_html` is a page for a browser.
 
     `statistics` are those of `stats`, or a file with them, instead of counting again; `verdict` is a report of `validate`, also a
     saved one, in place of the verification summary in the release. `samples` is the number of documents of each language. The
     other arguments are those of `stats`. Raises what `stats` and `read` raise.
     """
-    options: dict[str, Any] = {
-        "format": format,
-        "record_set": record_set,
-        "columns": columns,
-        "field": field or {},
-        "follow_links": follow_links,
-        "limits": limits,
-    }
     outcome = None
-    if isinstance(verdict, Report):
-        outcome = _reported("validate", verdict)
-    elif verdict is not None:
-        outcome = _reported(Path(verdict).name, load(verdict))
-    if isinstance(statistics, Statistics):
-        counted = statistics.to_dict()
-    elif statistics is not None:
-        counted = saved_statistics(statistics)
+    if isinstance(asked.verdict, Report):
+        outcome = _reported("validate", asked.verdict)
+    elif asked.verdict is not None:
+        outcome = _reported(Path(asked.verdict).name, load(asked.verdict))
+    if isinstance(asked.statistics, Statistics):
+        counted = asked.statistics.to_dict()
+    elif asked.statistics is not None:
+        counted = saved_statistics(asked.statistics)
     else:
-        counted = stats(
-            path,
-            count=OPTIONAL,
-            progress=progress,
-            domains=domains,
-            tokenizer=tokenizer,
-            jobs=jobs,
-            engine=engine,
-            **options,
-        ).to_dict()
+        counted = statistics_of(str(path), like(Counting, asked, count=OPTIONAL)).to_dict()
     entry = entry_of(str(path))
     notes: list[str] = []
     properties: dict[str, str] = {}
@@ -150,7 +117,9 @@ def datasheet(
             outcome = outcome or _verified(entry, manifest, judge)
         notes += [f"{each.location}: {each.code} {each.message}" for each in judge.tally.findings]
     languages = list(counted["languages"])[:MOST_LANGUAGES]
-    shown = _samples(read(path, on_error="skip", **options), languages, samples)
+    names = ("format", "record_set", "columns", "field", "follow_links", "limits")
+    documents = read(path, on_error="skip", **{name: getattr(asked, name) for name in names})
+    shown = _samples(documents, languages, asked.samples)
     title = properties.get("name") or posixpath.basename(str(path).rstrip("/")) or str(path)
     return Datasheet(title, counted, properties, shown, outcome, provenance, notes)
 

@@ -10,7 +10,7 @@ from contextlib import suppress
 from glob import has_magic
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import msgspec
 from msgspec import Meta, Struct
@@ -189,10 +189,10 @@ class Config(Struct, forbid_unknown_fields=True, rename="kebab"):
         names = ("select", "ignore", "follow_links", "format", "columns", "data", "baseline", "output_format")
         given = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.fail_on is not None:
-            if self.fail_on not in set(FailOn):
-                wrong, known = clipped(self.fail_on), ", ".join(FailOn)
+            if self.fail_on not in get_args(FailOn):
+                wrong, known = clipped(self.fail_on), ", ".join(get_args(FailOn))
                 raise UsageError(f"configuration: fail-on is {wrong!r}, expected one of {known}")
-            given["fail_on"] = FailOn(self.fail_on)
+            given["fail_on"] = self.fail_on
         return {"profile": list(self.profiles), "overrides": self.overrides, **given}
 
     @property

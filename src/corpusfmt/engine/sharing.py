@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from corpusfmt.engine.progress import Progress
 from corpusfmt.formats import Shard
@@ -51,14 +51,17 @@ Select = Annotated[
 ]
 Ignore = Annotated[Sequence[str], Option("Do not report these rules.", parse=names, completion="rules")]
 FollowLinks = Annotated[
-    bool,
+    bool, Option("Follow links out of the input, and redirects to other web servers.", flag="--follow-links")
+]
+Maps = Annotated[
+    Mapping[str, File],
     Option(
-        "Follow links out of the input, and redirects to other web servers.",
-        flag="--follow-links",
+        "Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
+        flag="--map",
+        metavar="ID=PATH",
+        parse=maps_of,
     ),
 ]
-
-
 RecordSet = Annotated[
     str | None, Option("Croissant: the record set (default: the only one with a text field).", metavar="NAME")
 ]
@@ -116,15 +119,7 @@ class Validation(Rows, frozen=True, kw_only=True, omit_defaults=True):
         ),
     ] = None
     seed: Annotated[int, Option("Choose the --sample by S.", metavar="S", least=0)] = SEED
-    maps: Annotated[
-        Mapping[str, File],
-        Option(
-            "Read a FileObject or FileSet of a Croissant description from a local copy; repeatable.",
-            flag="--map",
-            metavar="ID=PATH",
-            parse=maps_of,
-        ),
-    ] = {}
+    maps: Maps = field(default_factory=dict)
     follow_links: FollowLinks = False
     max_per_rule: Annotated[
         int, Option("Most findings to keep per rule and file; counts stay exact.", least=1, panel=BOUNDS)
@@ -148,7 +143,7 @@ class Asked(Validation, frozen=True, kw_only=True, omit_defaults=True):
     paths: list[str]
     settings: str = ""
     known: Sequence[tuple[Code, str, int]] = ()
-    fail_on: Annotated[FailOn, Option("Least severity for exit status 1.")] = FailOn.ERROR
+    fail_on: Annotated[FailOn, Option("Least severity for exit status 1.")] = "error"
     require_complete: Annotated[bool, Option("Exit 3 if anything was not checked.")] = False
     output_format: Annotated[
         str, Option("full, concise, grouped, json, jsonl, sarif, junit, github, gitlab, markdown or html.")

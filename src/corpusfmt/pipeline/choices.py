@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,7 +21,6 @@ from corpusfmt.options import File, Option, names
 from corpusfmt.pipeline.process.filters import AddressFilter, addresses
 from corpusfmt.pipeline.process.steps import StepCode
 from corpusfmt.pipeline.recipe import Recipe
-from corpusfmt.wording import clipped
 
 #: Increase with every change of what the stages write, so that results of an older version are not reused.
 CODE_FORMAT = 15
@@ -140,12 +139,6 @@ class Selection(Struct, frozen=True):
         return AddressFilter(addresses(self.allow_urls), addresses(self.deny_urls))
 
 
-def _backend(typed: str) -> BackendChoice:
-    if typed not in {"auto", "native", "fasttext"}:
-        raise UsageError(f"unknown --langid {clipped(typed)!r}; known: auto, native, fasttext")
-    return cast("BackendChoice", typed)
-
-
 class _Destination(Struct, frozen=True):
     destination: File
 
@@ -163,7 +156,7 @@ class Building(_Destination, frozen=True, kw_only=True):
     base: Annotated[
         str | None, Option("Base of the paths in a list (default: the list's folder).", metavar="URL|DIR")
     ] = None
-    langid: Annotated[BackendChoice, Option("Classifier: auto, native or fasttext.", parse=_backend)] = "auto"
+    langid: Annotated[BackendChoice, Option("Classifier: auto, native or fasttext.", metavar="NAME")] = "auto"
     model: Annotated[str | None, Option("A fastText model (default: lid.176.ftz).", metavar="FILE")] = None
     selection: Selection = Selection()
     limits: Limited = DEFAULT_LIMITS

@@ -13,6 +13,9 @@ OPTIONAL = ("words", "domains", "repeats", "attributes")
 DEFAULT = ("words",)
 
 
+Tokenizer = Annotated[File | None, Option("Count tokens with the tokenizer of this tokenizer.json.", metavar="FILE")]
+
+
 def _counts(typed: Sequence[str]) -> Sequence[str]:
     found = names(typed)
     return OPTIONAL if found == ("all",) else () if found == ("none",) else found
@@ -44,9 +47,7 @@ class Counting(_Same, frozen=True, kw_only=True):
     domains: Annotated[File | None, Option("Count domains, and list all of them in this CSV file.", metavar="FILE")] = (
         None
     )
-    tokenizer: Annotated[
-        File | None, Option("Count tokens with the tokenizer of this tokenizer.json.", metavar="FILE")
-    ] = None
+    tokenizer: Tokenizer = None
     jobs: Jobs = 1
     engine: Engine = None
     limits: Limited = DEFAULT_LIMITS
