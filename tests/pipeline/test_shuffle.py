@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import xxhash
 
-from corpusfmt.pipeline.package.shuffle import shuffled
+from corpusfmt.pipeline.package.write import shuffled
 
 LINES = [b"line %d" % number * (number % 5) for number in range(500)]
 

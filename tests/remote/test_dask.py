@@ -89,7 +89,7 @@ def write(folder, number):
     from corpusfmt.formats import named_format
     from corpusfmt.formats.parts import write_parts
     from corpusfmt.model import Document
-    from corpusfmt.pipeline.package.shuffle import shuffled
+    from corpusfmt.pipeline.package.write import shuffled
     from corpusfmt.io.compress import sha256
 
     writer = named_format("dolma")[0].writers["1.0"]
