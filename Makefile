@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips kills mlcroissant hub compared bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub neighbours compared bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -115,6 +115,17 @@ $(COMPARED)/.installed: locks/compared.txt
 compared: $(VENV)/.develops $(COMPARED)/.installed $(MLCROISSANT)/.installed $(HUB)/.installed
 	CORPUSFMT_REMOTE=1 CORPUSFMT_COMPARED=$(abspath $(COMPARED))/bin/python CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python \
 	  CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto -k compared-with tests/documentation/test_elsewhere.py
+
+## Run the tests of contracts with the newest releases of the libraries that they touch, together in an environment of their own, and print the versions.
+NEIGHBOURS ?= build/neighbours
+NEAR = datasets distributed fsspec huggingface_hub mlcroissant model-signing numpy pyarrow pyld ray rdflib s3fs typer warcio
+neighbours: $(VENV)/.releases
+	$(PYTHON) -m venv --clear $(NEIGHBOURS)
+	$(BIN)/python -m uv pip install --quiet --upgrade --python $(NEIGHBOURS)/bin/python --editable '.[dev]' $(NEAR) datatrove duckdb orjson pandas pillow polars zstandard
+	@$(NEIGHBOURS)/bin/python -c 'import sys; from importlib.metadata import version as of; print(*(f"{each} {of(each)}" for each in sys.argv[1:]), sep="\n")' $(NEAR)
+	near=$(abspath $(NEIGHBOURS))/bin/python; CORPUSFMT_HUB=$$near CORPUSFMT_MLCROISSANT=$$near CORPUSFMT_RAY=$$near CORPUSFMT_REMOTE=1 \
+	  $$near -m pytest -n auto --dist loadfile tests/hub tests/engines tests/parquet tests/remote/test_hub.py tests/remote/test_s3.py tests/description/test_mlcroissant.py \
+	  tests/croissant/test_errata.py tests/croissant/test_expand.py tests/croissant/test_rdf.py tests/pipeline/test_wet.py tests/release/test_signatures.py tests/cli/test_usage.py
 
 ## Pin which packages commands import, and their fsyncs. Read the diff before you commit it.
 counts: $(VENV)/.develops
