@@ -20,6 +20,8 @@ from elftools.elf.elffile import ELFFile
 from packaging.metadata import Metadata
 from packaging.utils import parse_wheel_filename
 
+from publishing.build import PLATFORMS
+
 PROJECT = Path(__file__).parents[1]
 SOURCE = PROJECT / "src" / "corpusfmt"
 (VERSION,) = re.findall(r'^VERSION = "(.+)"$', (SOURCE / "_version.py").read_text("utf-8"), re.MULTILINE)
@@ -42,6 +44,9 @@ def faults(folder: Path, tag: str) -> Iterator[str]:
     for path in wheels:
         yield from (f"{path.name}: {fault}" for fault in _faults_of_wheel(path, described))
     if tag:
+        kinds = ("py3-none-any", *(f"cp311-abi3-{platform}" for platform in PLATFORMS))
+        wanted = {f"corpusfmt-{VERSION}-{kind}.whl" for kind in kinds}
+        yield from (f"{name} is missing" for name in sorted(wanted - {path.name for path in wheels}))
         yield from _faults_of_release(tag)
 
 

@@ -355,7 +355,7 @@ def test_workflows_run_what_decides_and_may_do_little() -> None:
 
 
 def test_each_step_of_a_workflow_can_run() -> None:
-    """`.ci/run` runs `.ci/run` and `make release`; what a Windows runner or a tag needs is planned, and not run."""
+    """`.ci/run` is run for each change, `make release` for each release; here both, and what a Windows runner or a tag needs, are planned."""
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values()]
     steps = [step["run"] for job in jobs for step in job.get("steps", []) if "run" in step]
     assert {".ci/run", "make release"} < set(steps)
