@@ -9,7 +9,7 @@ BIN = $(VENV)/bin
 # Without bytecode, each of the thousands of processes that tests start would compile all modules again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: demo test deep action-test attacks flips kills mlcroissant hub neighbours compared bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
+.PHONY: demo test deep action-test attacks flips kills mlcroissant hub neighbours compared release-test bench counts benchmarks-test browser screenshots remote-test engines-test cluster-test terminal-test fixtures pins rules docs snippets conformance unfinished parts-test lint types coverage damage mutants fuzz fuzz-native lock sbom release try-release size wheel check-dist clean
 
 NATIVE = $(wildcard src/corpusfmt/*.hpp src/corpusfmt/*/*.hpp src/corpusfmt/*/_native.cpp src/corpusfmt/*/*/_native.cpp)
 
@@ -115,6 +115,10 @@ $(COMPARED)/.installed: locks/compared.txt
 compared: $(VENV)/.develops $(COMPARED)/.installed $(MLCROISSANT)/.installed $(HUB)/.installed
 	CORPUSFMT_REMOTE=1 CORPUSFMT_COMPARED=$(abspath $(COMPARED))/bin/python CORPUSFMT_MLCROISSANT=$(abspath $(MLCROISSANT))/bin/python \
 	  CORPUSFMT_HUB=$(abspath $(HUB))/bin/python $(BIN)/python -m pytest -n auto -k compared-with tests/documentation/test_elsewhere.py
+
+## Run the steps of the workflow that makes a release, in a clone.
+release-test: $(VENV)/.develops
+	CORPUSFMT_RELEASE=1 $(BIN)/python -m pytest tests/test_meta.py -k steps_of_a_release
 
 ## Run the tests of contracts with the newest releases of the libraries that they touch, together in an environment of their own, and print the versions.
 NEIGHBOURS ?= build/neighbours

@@ -355,7 +355,7 @@ def test_workflows_run_what_decides_and_may_do_little() -> None:
 
 
 def test_each_step_of_a_workflow_can_run() -> None:
-    """`.ci/run` is run for each change, `make release` for each release; here both, and what a Windows runner or a tag needs, are planned."""
+    """`.ci/run` is run for each change, and the steps of a release by the next test; here all are planned, also those of Windows."""
     jobs = [job for path in WORKFLOWS for job in yaml.safe_load(path.read_text("utf-8"))["jobs"].values()]
     steps = [step["run"] for job in jobs for step in job.get("steps", []) if "run" in step]
     assert {".ci/run", "make release"} < set(steps)
@@ -366,6 +366,25 @@ def test_each_step_of_a_workflow_can_run() -> None:
             ["bash", "-ec", planned], cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{script}: {done.stderr}"
+
+
+@pytest.mark.skipif("CORPUSFMT_RELEASE" not in os.environ, reason="`make release-test` runs this")
+def test_the_steps_of_a_release_run(tmp_path: Path) -> None:
+    """Those of the workflow, for a tag, in a clone whose change log has a date."""
+    clone, tag = tmp_path / "clone", f"v{VERSION}"
+    subprocess.run(["git", "clone", "--quiet", str(REPOSITORY), str(clone)], check=True)
+    log = clone / "CHANGELOG.md"
+    log.write_text(log.read_text("utf-8").replace("(unreleased)", "(2026-12-01)"), "utf-8")
+    git = ["git", "-C", str(clone), "-c", "user.name=Example", "-c", "user.email=example@example.org"]
+    subprocess.run([*git, "commit", "--quiet", "--all", "--message", f"Release {VERSION}"], check=True)
+    subprocess.run([*git, "tag", "--force", tag], check=True)
+    job = yaml.safe_load((clone / ".github/workflows/wheels.yml").read_text("utf-8"))["jobs"]["release"]
+    for step in job["steps"]:
+        if "run" in step:
+            environment = {**os.environ, "GITHUB_REF_NAME": tag}
+            subprocess.run(["bash", "-ec", step["run"]], cwd=clone, env=environment, check=True)
+    listed = (clone / "dist/SHA256SUMS").read_text("utf-8").splitlines()
+    assert {line.partition("  ")[2] for line in listed} < {path.name for path in (clone / "dist").iterdir()}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a signal of POSIX")
