@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
 from itertools import groupby
 from typing import BinaryIO
 
@@ -20,7 +22,7 @@ from corpusfmt.formats.provenance import SYNTHETIC
 from corpusfmt.formats.rows.columned import columns_of
 from corpusfmt.formats.rows.files import RowFile, judge_names
 from corpusfmt.formats.rows.format import data_files
-from corpusfmt.formats.rows.reading import rejections
+from corpusfmt.formats.rows.reading import rejections, repetition
 from corpusfmt.formats.sniff import first_row, first_text
 from corpusfmt.formats.text.ruleset import (
     BYTE_ORDER_MARK,
@@ -30,7 +32,9 @@ from corpusfmt.formats.text.ruleset import (
     RULES,
     VERSION,
 )
+from corpusfmt.formats.whole import Key, UniqueKeys, encoded, judge_repeated
 from corpusfmt.io.compress import CompressionName, FileFacts, GzipWriter
+from corpusfmt.io.keys import FewKeys
 from corpusfmt.io.lines import split_at
 from corpusfmt.io.paths import Entry, is_hidden, walk
 from corpusfmt.io.scan import double_encoding_at
@@ -49,13 +53,15 @@ _BOM = b"\xef\xbb\xbf"
 def check(shard: Shard, options: CheckOptions) -> ShardResult:
     """Check every document of a shard, and the streams to their ends."""
     judge = Judge(RULES, options.grading, version=VERSION, path=shard.name, cap=options.max_per_rule)
-    for entry in shard.files.values():
-        with within_limits(judge, entry.path):
-            _check_file(entry, shard.payload, judge, options)
-    return ShardResult(judge.tally, judge.coverage)
+    columns: ColumnProfile = shard.payload
+    with closing(UniqueKeys(options.scratch if columns.documents == "elements" else None, shard.index)) as keys:
+        for entry in shard.files.values():
+            with within_limits(judge, entry.path):
+                _check_file(entry, columns, judge, options, keys)
+    return ShardResult(judge.tally, judge.coverage, keys.few)
 
 
-def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions) -> None:
+def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: CheckOptions, keys: UniqueKeys) -> None:
     file = RowFile(entry, judge, options)
     count = 0
     for count, piece in _numbered(file, columns, options):
@@ -64,6 +70,8 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
         if fault is not None:
             judge.report(*fault)
             continue
+        if columns.documents == "elements":
+            keys.note([encoded(_key_of(piece))], piece.line - 1)
         if count == 1 and piece.data.startswith(_BOM):
             judge.report(
                 BYTE_ORDER_MARK, Problem("the file begins with a byte order mark", at, "remove its first three bytes")
@@ -75,6 +83,32 @@ def _check_file(entry: Entry, columns: ColumnProfile, judge: Judge, options: Che
     file.judge_returns(CARRIAGE_RETURN)
     if file.whole and not count:
         judge.report(FILES.empty, Problem("no documents", Location(entry.path), "delete the file, or write it again"))
+
+
+def finish(plan: Plan, facts: Sequence[FewKeys | None], judge: Judge, options: CheckOptions) -> None:
+    """Judge whether each id occurs once."""
+    if options.scratch is not None:
+        few = (keys for keys in facts if keys is not None)
+        judge_repeated(plan.shards, few, options.scratch, partial(_keys_at, options), judge, repetition)
+
+
+def _keys_at(options: CheckOptions, shard: Shard, lines: Iterable[int]) -> Iterator[tuple[int, Key]]:
+    """Yield the keys of the documents at some lines, counted from 0."""
+    wanted = set(lines)
+    for entry in shard.files.values():
+        for _, piece in _numbered(RowFile(entry, _fresh_judge(shard), options), shard.payload, options):
+            if piece.line - 1 in wanted and (key := _key_of(piece)):
+                yield piece.line - 1, key
+
+
+def _key_of(piece: Piece) -> Key | None:
+    element = _ELEMENT.fullmatch(piece.data)
+    identity = _attributes(element).get("id") if element else None
+    return ("", identity) if identity else None
+
+
+def _attributes(element: re.Match[bytes]) -> Json:
+    return dict(_ATTRIBUTE.findall(element["head"].decode()))
 
 
 def _numbered(file: RowFile, columns: ColumnProfile, options: CheckOptions) -> Iterator[tuple[int, Piece]]:
@@ -127,7 +161,7 @@ def _document(piece: Piece, number: int, entry: Entry, columns: ColumnProfile, o
     text = element["text"] if element else piece.data
     identity = ""
     if element:
-        metadata |= dict(_ATTRIBUTE.findall(element["head"].decode()))
+        metadata |= _attributes(element)
         identity = metadata.pop("id", "")
     if not identity:
         place = entry.path if columns.documents == "files" else f"{entry.path}:{number}"
@@ -262,6 +296,8 @@ FORMAT = Format(
     plan=plan,
     check=check,
     reads_only_its_files=True,
+    finish=finish,
+    facts=FewKeys,
     reader=Reader(read, at=document_at, source_name=SOURCE, has_columns=True),
     writers={VERSION: TEXTS},
     describers={
