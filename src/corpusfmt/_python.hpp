@@ -47,6 +47,11 @@ struct Unlocked {
     PyThreadState* const state = PyEval_SaveThread();
 };
 
+struct Locked {
+    explicit Locked(const Unlocked& outer) { PyEval_RestoreThread(outer.state); }
+    ~Locked() { PyEval_SaveThread(); }
+};
+
 template <typename Items>
 PyObject* as_bytes(const Items& items) {
     const auto size = static_cast<Py_ssize_t>(items.size() * sizeof(typename Items::value_type));

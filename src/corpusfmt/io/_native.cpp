@@ -357,18 +357,20 @@ PyObject* survey(PyObject*, PyObject* arguments) {
     }
     found.keeps_documents = keeps;
     const std::string_view text(data, static_cast<size_t>(size));
+    auto unlocked = std::make_optional<Unlocked>();
     found.take_characters(text, [&](std::string_view stretch) {
         thread_local std::array<std::string, 1 << 13> settled;  // the same stretches recur
         std::string& recent = settled[std::hash<std::string_view>()(stretch) % settled.size()];
         if (recent == stretch) return true;
+        const Locked locked(*unlocked);
         const Owned piece(PyErr_Occurred() ? nullptr : as_bytes(stretch));
         const Owned said(piece ? PyObject_CallFunctionObjArgs(is_nfc, piece.get(), nullptr) : nullptr);
-        if (said.get() == Py_False) return false;
-        if (said && stretch.size() <= 64) recent = stretch;
-        return true;
+        if (said && said.get() != Py_False && stretch.size() <= 64) recent = stretch;
+        return said.get() != Py_False;
     });
-    if (PyErr_Occurred()) return nullptr;
     found.take_lines(text, static_cast<size_t>(std::max<Py_ssize_t>(least, 0)));
+    unlocked.reset();
+    if (PyErr_Occurred()) return nullptr;
     const auto column = [&](int64_t Document::*value) {
         return as_list(found.documents, [&](const Document& each) { return PyLong_FromLongLong(each.*value); });
     };
