@@ -32,7 +32,6 @@ from corpusfmt.formats import CheckOptions, formats
 from corpusfmt.formats.croissant.data.globs import matches
 from corpusfmt.formats.croissant.model.casts import CASTS
 from corpusfmt.formats.croissant.model.jsontree import Places
-from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.repairs.draft import Draft, NoPlace
 from corpusfmt.formats.dolma import rowfiles
 from corpusfmt.formats.dolma.alignment import Difference
@@ -48,6 +47,7 @@ from corpusfmt.io.limits import DEFAULT_LIMITS
 from corpusfmt.io.lines import MAX_LINE_BYTES, Block, Line, LongLine, blocks, lines
 from corpusfmt.io.paths import entry_of, open_named
 from corpusfmt.io.streams import Chunks, StreamFault
+from corpusfmt.io.text import is_date
 from corpusfmt.manifest.claims import _report_wrong
 from corpusfmt.manifest.read import read_manifest
 from corpusfmt.manifest.rules import RULES as MANIFEST_RULES

@@ -22,7 +22,7 @@ from corpusfmt.io.compress import FileFacts
 from corpusfmt.io.paths import Entry, is_uri, read_named
 from corpusfmt.io.revisions import revision_of
 from corpusfmt.io.streams import facts_of
-from corpusfmt.io.text import parsed_json
+from corpusfmt.io.text import is_date, parsed_json
 from corpusfmt.io.toml import complaints_of, decoded_toml
 from corpusfmt.manifest.model import NAME, ListedFile
 from corpusfmt.manifest.read import Refused, content_of, object_in, read_manifest
@@ -151,12 +151,7 @@ def _is_right(name: str, value: Any) -> bool:
     """Return whether a value is a URL or a date, perhaps a year or month alone, where it has to be one."""
     if name == "url":
         return is_uri(value) and not re.search(r"\s", value)
-    if name in ("datePublished", "dateModified"):
-        try:
-            dt.datetime.fromisoformat(value if len(value) > len("2024-01") else f"{value}-01-01"[:10])
-        except ValueError:
-            return False
-    return True
+    return name not in ("datePublished", "dateModified") or is_date(value)
 
 
 def text_of(corpus: Entry, name: str) -> str | None:

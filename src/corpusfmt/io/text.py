@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from decimal import Decimal
 from itertools import accumulate
 from math import isinf
@@ -33,6 +34,19 @@ _LONE_ESCAPE = f"{_HIGH}(?!{_LOW})|(?<!{_HIGH}){_LOW}"
 _BRACKET = r'(?s)"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[{}\[\]]'
 _NUMBER = r'(?s)"(?:[^"\\]++|\\.)*+"|-?[0-9][0-9.eE+-]*'
 _STRING_OR_CONSTANT = r'(?s)"(?:[^"\\]++|\\.)*+"|NaN|-?Infinity'
+# A leap second, which `datetime` cannot represent: 23:59:60 in UTC, shifted by the offset of the time zone elsewhere.
+_LEAP_SECOND = r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)"
+
+
+def is_date(text: str) -> bool:
+    """Return whether a text is an ISO 8601 date or date and time, including a year or month alone."""
+    if re.fullmatch(r"\d{4}(-\d{2})?", text):
+        return text[5:] == "" or "01" <= text[5:] <= "12"
+    try:
+        datetime.fromisoformat(re.sub(_LEAP_SECOND, r"\g<1>59", text))
+    except ValueError:
+        return False
+    return True
 
 
 class TextFault(Struct, frozen=True):

@@ -16,10 +16,9 @@ from math import isinf
 from typing import Any
 
 from corpusfmt.formats.croissant.model.arrays import ArrayShape, shape_fault, shown_shape
-from corpusfmt.formats.croissant.model.values import is_date
 from corpusfmt.formats.croissant.model.wording import clip
 from corpusfmt.io.jsonlines import UNDECODABLE, decode_plain
-from corpusfmt.io.text import JsonFault, NumberFault, parsed_json
+from corpusfmt.io.text import JsonFault, NumberFault, is_date, parsed_json
 from corpusfmt.wording import plural
 
 Cast = Callable[[Any], Any]

@@ -1,37 +1,20 @@
-"""Internal: Texts in a description: dates, sizes, paths, regular expressions."""
+"""Internal: Texts in a description: sizes, paths, regular expressions."""
 
 from __future__ import annotations
 
 import re
 import warnings
 from collections.abc import Iterable
-from datetime import datetime
 
 from msgspec import Struct
 
 from corpusfmt.formats.croissant.model.arrays import SHAPE_PATTERN
-
-_ISO_PARTS = re.compile(r"\d{4}(-\d{2})?")
-# A leap second, which `datetime` cannot represent: 23:59:60 in UTC, shifted by the offset of the time zone elsewhere.
-_LEAP_SECOND = re.compile(r"(?<=\d[T ])(\d\d(:?)(?:29|44|59)\2)60(?!\d)")
-
 
 #: A character that IRIs do not have.
 NOT_IN_IRIS = re.compile(r'[\s<>"{}|\\^`\x00-\x20]')
 
 #: A control character, which no path or URL has.
 CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-
-
-def is_date(text: str) -> bool:
-    """Return whether a text is an ISO 8601 date or date and time, including a year or month alone."""
-    if _ISO_PARTS.fullmatch(text):
-        return text[5:] == "" or "01" <= text[5:] <= "12"
-    try:
-        datetime.fromisoformat(_LEAP_SECOND.sub(r"\g<1>59", text))
-    except ValueError:
-        return False
-    return True
 
 
 def escapes(path: str) -> bool:

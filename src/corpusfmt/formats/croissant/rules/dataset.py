@@ -10,7 +10,7 @@ from msgspec import Struct
 from corpusfmt.formats.croissant.model.graph import Dataset, Description, View
 from corpusfmt.formats.croissant.model.nodes import Literal, Node, Value, local_name
 from corpusfmt.formats.croissant.model.shapes import DATASET, properties_of
-from corpusfmt.formats.croissant.model.values import has_form, is_date
+from corpusfmt.formats.croissant.model.values import has_form
 from corpusfmt.formats.croissant.model.version import (
     OLD_NAMESPACES,
     VERSION_IRI,
@@ -21,6 +21,7 @@ from corpusfmt.formats.croissant.model.vocabulary import SPDX
 from corpusfmt.formats.croissant.model.wording import clip, one_of, shown
 from corpusfmt.formats.croissant.rules.document import declared_at, several_lost
 from corpusfmt.formats.croissant.ruleset import MILDER, RULES, WARNING
+from corpusfmt.io.text import is_date
 from corpusfmt.model import Fault, Location, Problem, Severity
 
 _REQUIRED = "croissant-1.0#required"
