@@ -478,9 +478,10 @@ def _check_task(
     task: tuple[Shard, Known],
 ) -> ShardResult:
     shard, known = task
+    files = shard.files.values()
     # Frames of zstd share memory: which of them does not fit must not depend on when a thread reads it.
-    others = sum(not each.name.endswith(".gz") for each in shard.files.values())
-    meter().may_read_ahead = has_spare and others <= 1
+    shares_memory = sum(not each.name.endswith(".gz") for each in files) > 1
+    meter().may_read_ahead = has_spare and not shares_memory and not any(each.is_remote for each in files)
     options = replace(options, grading=replace(options.grading, known=known))
     began = time.monotonic()
     if kept is None:

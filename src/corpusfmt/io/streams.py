@@ -155,8 +155,8 @@ class Chunks:
 
     After the iteration, `members` is the number of gzip members or zstd frames, `bytes` the uncompressed size.
     Raises `StreamFault` at a fault, `OSError` if the file cannot be read, and `LimitReached` with `path` if a limit of the
-    run is reached. A source `inside` another file was accounted for there. A thread may read ahead in a local file that
-    has a `size`.
+    run is reached. A source `inside` another file was accounted for there. A thread may read ahead in a file that has a
+    `size`, if the meter allows it.
     """
 
     def __init__(self, source: Reader, codec: Codec, path: str = "", *, inside: bool = False, size: int = 0) -> None:

@@ -55,7 +55,7 @@ class Source:
         try:
             with self._entry.open() as file:
                 digest = DigestReader(file)
-                chunks = Chunks(digest, "gzip", self._entry.path, size=0 if self._entry.is_remote else self._entry.size)
+                chunks = Chunks(digest, "gzip", self._entry.path, size=self._entry.size)
                 try:
                     yield from blocks(chunks, self._limit)
                 except StreamFault as fault:

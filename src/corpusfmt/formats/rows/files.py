@@ -126,7 +126,7 @@ class RowFile:
         if not self._judge.check(Content(at, codec, _found_codec(source.head, codec))):
             self.whole = False
             return
-        chunks = Chunks(source, codec, self.path, size=0 if self._entry.is_remote else self._entry.size)
+        chunks = Chunks(source, codec, self.path, size=self._entry.size)
         found = blocks(chunks, self._max_line_bytes)
         try:
             yield from self._rows_of(found) if self.is_csv else found
