@@ -108,7 +108,7 @@ def _masked(word: str) -> str:
 def plain(text: str) -> str:
     """Return text, with invisible characters escaped, for a line on a terminal or in a log, except for its start."""
     # Of Latin-1, nothing unseen is printable: the large expressions are seldom compiled.
-    if text.isprintable() and max(text, default="") <= "\xff" and "##" not in text:
+    if text.isprintable() and (text.isascii() or max(text) <= "\xff") and "##" not in text:
         return text
     return re.sub(_LOG_COMMAND, r"#\\x23", re.sub(_UNSEEN, _escape, text))
 

@@ -41,7 +41,8 @@ from corpusfmt.io.scan import double_encoding_at
 from corpusfmt.model import Document, Fault, Json, Location, Problem
 from corpusfmt.rules import Grading, Judge, finding_of
 
-_ELEMENT = re.compile(rb"\s*<doc (?P<head>[^\n]*)>[ \t\r]*\n(?P<text>.*?)\n?</doc>", re.DOTALL)
+_START = rb"\s*<doc (?P<head>[^\n]*)>[ \t\r]*\n"
+_ELEMENT = re.compile(_START + rb"(?P<text>.*?)\n?</doc>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'(\w+)="(.*?)"(?= \w+="|$)')
 
 
@@ -102,8 +103,9 @@ def _keys_at(options: CheckOptions, shard: Shard, lines: Iterable[int]) -> Itera
 
 
 def _key_of(piece: Piece) -> Key | None:
-    element = _ELEMENT.fullmatch(piece.data)
-    identity = _attributes(element).get("id") if element else None
+    """Return the key of a document without a fault."""
+    start = re.match(_START, piece.data)
+    identity = _attributes(start).get("id") if start else None
     return ("", identity) if identity else None
 
 
