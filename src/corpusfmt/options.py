@@ -37,7 +37,8 @@ T = TypeVar("T", bound=Struct)
 class Option(Struct, frozen=True):
     """How a field is an option of the command line; `parse` also reads what settings give.
 
-    `flag` is its names, if these are not that of the field, `completion` the name of a function in `cli.completion`, `panel` the section of the help.
+    `flag` is its names, if these are not that of the field, `completion` the name of a function in `cli.completion`, `panel`
+    the section of the help.
     """
 
     help: str

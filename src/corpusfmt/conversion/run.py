@@ -151,7 +151,7 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, so
     files = converted.files
     files = dict(sorted((files | dict(_sealed_folders(workplace, way, files))).items()))
 
-    def made() -> Json:
+    def provenance() -> Json:
         return {
             **made_of,
             "inputs": ({"name": path, **msgspec.to_builtins(converted.read[path])} for path in sorted(converted.read)),
@@ -168,10 +168,10 @@ def seal(workplace: Workplace, way: Way, converted: Converted, made_of: Json, so
     workplace.withdraw_others(files)
     workplace.refuse_replaced(files)
     workplace.see(files)
-    about = _about(way, root, files, made(), card, said)
+    about = _about(way, root, files, provenance(), card, said)
     sealed = {name: publish_pieces(root / name, pieces, aside=workplace.state) for name, pieces in about.items()}
     whole = dict(sorted((files | sealed).items()))
-    publish_manifest(root, way.target_name, whole, made(), aside=workplace.state)
+    publish_manifest(root, way.target_name, whole, provenance(), aside=workplace.state)
     workplace.release()
     return len(files)
 

@@ -50,8 +50,8 @@ def are_spare(engine: str | None, jobs: int | None, tasks: int) -> bool:
 
 
 def executor_factory(engine: str | None, jobs: int) -> Callable[[], Executor | None]:
-    """Return a function that opens an executor (None: tasks run in this thread) of `serial`, `processes`, `dask[:ADDRESS]`, `ray[:ADDRESS]` or
-    `py:MODULE:FACTORY`.
+    """Return a function that opens an executor of `serial` (None: tasks run in this thread), `processes`, `dask[:ADDRESS]`,
+    `ray[:ADDRESS]` or `py:MODULE:FACTORY`.
 
     Raises `UsageError` for an unknown engine or one whose package is not installed.
     """
